@@ -1,0 +1,248 @@
+"""New rows for a finished factor: where they lie, from what was seen of them against the fitted rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from unrelu.errors import CompletionWarning, InputError
+
+__all__ = ["attach_rows", "bands"]
+
+Array = NDArray[np.floating[Any]]
+Float64Array = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+# Entries of one temporary array: 8 MB each, whatever the number of rows.
+BAND_ENTRIES = 1 << 20
+# Normal equations are trusted while the eigenvalues of a row's normal matrix keep this ratio: the condition is then at
+# most 1e4, rounding contracts by 1e-8 per refinement, and one refinement leaves what an orthogonal method would.
+TRUSTED_RATIO = 1e-8
+# Singular values below this share of the largest count as zero. Fitted rows carry errors of about 1e-12 (float32: 1e-6);
+# what a direction this weak would say is mostly such errors, enlarged.
+DEFAULT_RCOND = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
+MOST_NAMED = 5
+
+
+def attach_rows(factor: Any, K: Any, *, rcond: float | None = None) -> Array:
+    """Find the factor rows of new items from what was seen of them against the fitted ones.
+
+    For each row k of K, the u that minimises Σ_{j seen} (u·u_j − k_j)², u_j being row j of ``factor``; of several
+    minimisers the one of least norm. This is the row's own part of Problem (MC) with all other rows held fixed, so a row
+    that was fitted (observed loss, converged) comes back as it was.
+
+    Parameters
+    ----------
+    factor : array of shape (n, r)
+        U, such as :attr:`Completion.factor <unrelu.Completion>`.
+    K : array or masked array of shape (m, n)
+        One row per new item, one column per fitted row; NaN (or masked) where nothing was seen. Never modified.
+    rcond : float, optional
+        Directions in which the seen rows of ``factor`` are weaker than this share of the strongest count as not seen.
+        Default 1e-10, for a float32 factor 1e-4.
+
+    Returns
+    -------
+    ndarray of shape (m, r)
+        The new rows, float32 if K is; K is completed by ``attach_rows(U, K) @ U.T``. The arithmetic is in double
+        precision throughout, a band of rows at a time.
+
+    Raises
+    ------
+    InputError
+        If shapes or values cannot be what was meant.
+
+    Warns
+    -----
+    CompletionWarning
+        If a row sees nothing (it becomes zero), or fewer independent rows than the factor has (least norm): the
+        data do not determine it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unrelu.attach import attach_rows
+    >>> rng = np.random.default_rng(5)
+    >>> U, new = rng.standard_normal((30, 3)), rng.standard_normal((4, 3))
+    >>> K = new @ U.T
+    >>> K[K < 0] = np.nan                        # only the non-negative entries were seen
+    >>> bool(np.abs(attach_rows(U, K) - new).max() < 1e-12)
+    True
+    """
+    U = _checked_factor(factor)
+    n, rank = U.shape
+    values = _checked_rows(K, n)
+    frame = _Frame.of(U.astype(np.float64), _checked_rcond(rcond, U.dtype))
+    result = np.zeros((len(values), rank), dtype=values.dtype)
+    empty: list[int] = []
+    short: list[int] = []
+    for rows in bands(len(values), max(n, rank * rank)):
+        band = values[rows]
+        seen = ~np.isnan(band)
+        known = np.where(seen, band, 0).astype(np.float64, copy=False)
+        _require_finite(known, rows.start)
+        solution, trusted = frame.solve(seen, known)
+        nothing = ~seen.any(axis=1)
+        for i in np.flatnonzero(~trusted & ~nothing):
+            columns = np.flatnonzero(seen[i])
+            solution[i], _, independent, _ = np.linalg.lstsq(frame.factor[columns], known[i, columns], frame.rcond)
+            if independent < frame.rank:
+                short.append(rows.start + int(i))
+        solution[nothing] = 0
+        empty += (rows.start + np.flatnonzero(nothing)).tolist()
+        result[rows] = solution
+    _warn(empty, short, frame.rank)
+    return result
+
+
+def bands(count: int, width: int) -> Iterator[slice]:
+    """Slices of ``count`` rows such that a temporary array with ``width`` entries per row stays small.
+
+    Examples
+    --------
+    >>> list(bands(5, BAND_ENTRIES // 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    step = max(1, BAND_ENTRIES // max(1, width))
+    for start in range(0, count, step):
+        yield slice(start, min(start + step, count))
+
+
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """U = Q S with orthonormal Q: in the coordinates v = S u the conditioning of U itself is gone.
+
+    What is left in a row's normal matrix Σ_{j seen} q_j q_jᵀ is only what its own choice of seen rows does.
+    """
+
+    factor: Float64Array
+    Q: Float64Array
+    back: Float64Array  # v ↦ u of least norm, of shape (rank of U, r)
+    rcond: float
+
+    @classmethod
+    def of(cls, U: Float64Array, rcond: float) -> _Frame:
+        left, sizes, right = np.linalg.svd(U, full_matrices=False)
+        kept = sizes > rcond * sizes[0]
+        # The scale goes separately: 1/size must not overflow on a tiny factor before it meets the data.
+        return cls(U, left[:, kept], right[kept] / sizes[kept, None], rcond)
+
+    @property
+    def rank(self) -> int:
+        """How many independent rows U has."""
+        return self.Q.shape[1]
+
+    def solve(self, seen: BoolArray, known: Float64Array) -> tuple[Float64Array, BoolArray]:
+        """Least-squares rows from refined normal equations, and which of them are to be trusted."""
+        if self.rank == 0:
+            return np.zeros((len(known), self.factor.shape[1])), np.ones(len(known), dtype=bool)
+        weights = seen.astype(np.float64)
+        sizes, axes = np.linalg.eigh(self._normal_matrices(weights))
+        trusted = sizes[:, 0] > TRUSTED_RATIO * sizes[:, -1]
+        safe = np.where(trusted[:, None], sizes, 1.0)
+
+        def apply_inverse(rhs: Float64Array) -> Float64Array:
+            along = np.matvec(axes.mT, rhs) if hasattr(np, "matvec") else np.einsum("ikl,ik->il", axes, rhs)
+            solved: Float64Array = np.einsum("ikl,il->ik", axes, along / safe)
+            return solved
+
+        v = apply_inverse(known @ self.Q)
+        misfit = known - weights * (v @ self.Q.T)
+        v += apply_inverse(misfit @ self.Q)
+        return v @ self.back, trusted
+
+    def _normal_matrices(self, weights: Float64Array) -> Float64Array:
+        """Σ_{j seen} q_j q_jᵀ for every row at once: a product of the mask with the outer products q_j q_jᵀ."""
+        upper = np.triu_indices(self.rank)
+        packed = np.zeros((len(weights), len(upper[0])))
+        for columns in bands(len(self.Q), len(upper[0])):
+            q = self.Q[columns]
+            packed += weights[:, columns] @ (q[:, upper[0]] * q[:, upper[1]])
+        normal = np.empty((len(weights), self.rank, self.rank))
+        normal[:, upper[0], upper[1]] = packed
+        normal[:, upper[1], upper[0]] = packed
+        return normal
+
+
+def _checked_factor(factor: Any) -> Array:
+    U = _numbers(factor, "factor")
+    if U.ndim != 2 or 0 in U.shape:
+        raise InputError(f"factor must have shape (n, r) with n and r at least 1, got shape {U.shape}")
+    if not np.isfinite(U).all():
+        raise InputError("factor must be finite, got NaN or infinite entries; is this the matrix rather than its factor?")
+    return U
+
+
+def _checked_rows(K: Any, n: int) -> Array:
+    if sp.issparse(K):
+        raise InputError(
+            "K must be a dense array with NaN where nothing was seen, got a sparse one; "
+            "fill an array of NaN with what it stores"
+        )
+    if isinstance(K, np.ma.MaskedArray):
+        hidden = np.ma.getmaskarray(K)
+        values = _numbers(K.data, "K").copy()
+        values[hidden] = np.nan
+    else:
+        values = _numbers(K, "K")
+    if values.ndim != 2:
+        raise InputError(f"K must be 2-D, one row per new item, got shape {values.shape}; write K[None, :] for a single row")
+    if values.shape[1] != n:
+        raise InputError(f"K must have {n} columns, one for each row of the factor, got shape {values.shape}")
+    return values
+
+
+def _numbers(X: Any, name: str) -> Array:
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        raise InputError(f"{name} must be a matrix of numbers, got rows of different lengths") from None
+    if array.dtype.kind not in "fiu":
+        raise InputError(f"{name} must hold real numbers, got dtype {array.dtype}; convert it with .astype(float) first")
+    values: Array = array.astype(np.float32 if array.dtype in (np.float32, np.float16) else np.float64, copy=False)
+    return values
+
+
+def _checked_rcond(rcond: Any, dtype: np.dtype[Any]) -> float:
+    if rcond is None:
+        return DEFAULT_RCOND[dtype]
+    if isinstance(rcond, (bool, str)) or not np.isscalar(rcond) or not 0 <= rcond < 1:  # type: ignore[operator]
+        raise InputError(f"rcond must be a number in [0, 1), or None for the default; got {rcond!r}")
+    return float(rcond)  # type: ignore[arg-type]
+
+
+def _require_finite(known: Float64Array, first_row: int) -> None:
+    infinite = np.argwhere(np.isinf(known))
+    if len(infinite):
+        row, column = infinite[0]
+        raise InputError(
+            f"K must be finite where it was seen, got {known[row, column]} at ({first_row + row}, {column}); "
+            "write NaN where nothing was seen"
+        )
+
+
+def _warn(empty: list[int], short: list[int], rank: int) -> None:
+    if empty:
+        warnings.warn(
+            f"nothing was seen of {_named(empty)}; completed with zeros, which the data do not determine",
+            CompletionWarning,
+            stacklevel=3,
+        )
+    if short:
+        warnings.warn(
+            f"{_named(short)} of K see{'' if len(short) > 1 else 's'} fewer than {rank} independent fitted rows; completed "
+            "with the least norm, which the data do not determine",
+            CompletionWarning,
+            stacklevel=3,
+        )
+
+
+def _named(rows: list[int]) -> str:
+    more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
+    return f"row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:MOST_NAMED]))}{more}"

@@ -1,0 +1,199 @@
+"""The shell: ``unrelu complete`` and ``unrelu demo``.
+
+Exit codes, for every subcommand: 0 done, 1 finished but not converged (the result is written and says so), 2 bad input or
+usage, 130 interrupted (nothing written).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+import typer
+
+import unrelu
+from unrelu.complete import complete
+from unrelu.completion import Completion
+from unrelu.errors import CompletionWarning, InputError
+from unrelu.files import Table, check_target, read_matrix, write_matrix
+from unrelu.history import Record, Stop
+
+__all__ = ["app", "main"]
+
+DONE, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Complete low-rank matrices whose entries are missing because of their values.\n\n"
+    "Example:  unrelu complete observed.csv --rank 5 -o completed.csv",
+    epilog="Exit codes: 0 done, 1 finished but not converged, 2 bad input or usage, 130 interrupted.",
+)
+
+Command = TypeVar("Command", bound=Callable[..., int])
+
+
+def _guarded(command: Command) -> Command:
+    """Turn what a command returns or raises into the exit codes above, and errors into one line."""
+
+    @functools.wraps(command)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        try:
+            code = command(*args, **kwargs)
+        except KeyboardInterrupt:
+            _say("interrupted; nothing was written")
+            code = INTERRUPTED
+        except InputError as error:
+            _say(f"error: {error}")
+            code = BAD_INPUT
+        except MemoryError:
+            _say("error: the machine ran out of memory; pass fewer rows, or float32 values, which need half")
+            code = BAD_INPUT
+        raise typer.Exit(code)
+
+    return guarded  # type: ignore[return-value]
+
+
+def _say(text: str) -> None:
+    """To the person, not into the pipe."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _out(text: str) -> None:
+    print(text, flush=True)  # noqa: T201
+
+
+@app.callback(invoke_without_command=True)
+def _about(version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False) -> None:
+    if version:
+        _out(f"unrelu {unrelu.__version__}")
+        raise typer.Exit(DONE)
+
+
+@app.command("complete", epilog="Example:  unrelu complete observed.csv --rank 5 --threshold 0.2 -o completed.csv")
+@_guarded
+def complete_command(
+    file: Annotated[Path, typer.Argument(help="The matrix: .csv, .tsv, .npy, .npz or .mtx; empty, NA or NaN where nothing was seen.")],
+    rank: Annotated[int, typer.Option("--rank", "-r", help="Rank of the completed matrix.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write it; the extension chooses the format.")],
+    threshold: Annotated[float, typer.Option(help="Every seen entry is on the seen side of this value.")] = 0.0,
+    no_threshold: Annotated[bool, typer.Option("--no-threshold", help="Absence says nothing about the value.")] = False,
+    seen: Annotated[str, typer.Option(help="On which side of the threshold entries were seen: above or below.")] = "above",
+    unknown: Annotated[Path | None, typer.Option(help="File of the same shape, 1 where an entry is missing for another reason, else 0.")] = None,
+    missing: Annotated[list[str] | None, typer.Option(help="A further mark for a missing entry, such as -999; may be repeated.")] = None,
+    header: Annotated[bool | None, typer.Option("--header/--no-header", help="Whether the first row holds labels (default: look).")] = None,
+    labels: Annotated[bool | None, typer.Option("--labels/--no-labels", help="Whether the first column holds labels (default: look).")] = None,
+    method: Annotated[str, typer.Option(help="auto, gauss-newton or gradient-descent.")] = "auto",
+    start: Annotated[str, typer.Option(help="auto, tailored, random-imputation or random-spectral.")] = "auto",
+    loss: Annotated[str, typer.Option(help="auto, observed or one-sided.")] = "auto",
+    tol: Annotated[float | None, typer.Option(help="Relative gradient norm at which to stop.")] = None,
+    max_iter: Annotated[int | None, typer.Option(help="Most iterations.")] = None,
+    truth: Annotated[Path | None, typer.Option(help="The true matrix, for reporting the error only.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the start; the same seed gives the same answer.")] = 0,
+    fit: Annotated[bool, typer.Option("--fit", help="Write the fit everywhere instead of keeping seen entries as given.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a machine-readable summary.")] = False,
+) -> int:
+    """Complete a symmetric positive semidefinite matrix of known rank from the entries beyond a threshold."""
+    inputs = [path for path in (file, unknown, truth) if path is not None]
+    check_target(output, inputs=inputs)
+    read = functools.partial(read_matrix, header=header, labels=labels, missing=missing or ())
+    table = read(file)
+    names = _labels(table, file)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CompletionWarning)
+        completion = complete(
+            table.values,
+            rank,
+            threshold=None if no_threshold else threshold,
+            seen=seen,
+            unknown=None if unknown is None else _mask(read(unknown), unknown),
+            loss=loss,
+            method=method,
+            start=start,
+            tol=tol,
+            max_iter=max_iter,
+            truth=None if truth is None else _dense(read(truth)),
+            rng=seed,
+            progress=not quiet and not as_json and sys.stderr.isatty(),
+            callback=None if quiet or as_json or sys.stderr.isatty() else _plain_line,
+        )
+    notes = [str(w.message) for w in caught if issubclass(w.category, CompletionWarning)]
+    if completion.verdict.code is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    write_matrix(output, completion.matrix() if fit else completion.filled(), rows=names if table.rows else None, columns=names)
+    if as_json:
+        _out(json.dumps({**completion.summary(), "output": str(output), "warnings": notes}))
+    else:
+        for note in notes:
+            _say(f"warning: {note}")
+        if not quiet:
+            _report(completion, output)
+    if quiet and not completion.verdict.converged:
+        _say(f"not converged: {completion.verdict.reason}")
+    return DONE if completion.verdict.converged else NOT_CONVERGED
+
+
+def _plain_line(record: Record) -> None:
+    if record.iteration % 10 == 0:
+        _say(f"iteration {record.iteration}: objective {record.objective:.3e}, gradient norm {record.gradient_norm:.3e}")
+
+
+def _report(completion: Completion, output: Path) -> None:
+    about = completion.summary()
+    _out(f"{about['size']}×{about['size']} matrix, rank {about['rank']}, by {about['method']} from the {about['start']} start")
+    _out(f"{about['iterations']} iterations, {about['seconds']:.2f} s, relative residual {about['residual']:.2e} ({about['loss']} loss)")
+    if about["error"] is not None:
+        _out(f"completion error against the truth {about['error']:.2e}")
+    _out(str(completion.verdict))
+    _out(f"wrote {output}")
+
+
+def _labels(table: Table, file: Path) -> tuple[str, ...] | None:
+    if table.rows is not None and table.columns is not None and table.rows != table.columns:
+        if len(table.rows) != len(table.columns):
+            raise InputError(f"{file.name} must be square, got {len(table.rows)} rows and {len(table.columns)} columns")
+        k = next(k for k, (row, col) in enumerate(zip(table.rows, table.columns, strict=True)) if row != col)
+        raise InputError(
+            f"rows and columns of {file.name} must carry the same labels in the same order, but label {k + 1} is "
+            f"{table.rows[k]!r} for the row and {table.columns[k]!r} for the column; sort one like the other"
+        )
+    return table.rows or table.columns
+
+
+def _dense(table: Table) -> Any:
+    return table.values if isinstance(table.values, np.ndarray) else table.values.toarray()  # type: ignore[attr-defined]
+
+
+def _mask(table: Table, file: Path) -> Any:
+    values = _dense(table)
+    if not np.isin(values, (0, 1)).all():
+        raise InputError(f"{file.name} must hold only 0 and 1 (1: missing for another reason)")
+    return values == 1
+
+
+@app.command(epilog="Example:  unrelu demo -o my-demo")
+@_guarded
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture and the files.")] = Path("unrelu-demo"),
+    size: Annotated[int, typer.Option(help="Rows of the built-in instance.")] = 200,
+    rank: Annotated[int, typer.Option(help="Its rank.")] = 5,
+    seed: Annotated[int, typer.Option(help="Its seed.")] = 7,
+) -> int:
+    """Complete a built-in matrix of which only the non-negative entries are shown, and draw it."""
+    from unrelu.demo import run_demo
+
+    return run_demo(output, size, rank, seed, _out)
+
+
+def main() -> None:
+    """Entry point of the ``unrelu`` command."""
+    app()

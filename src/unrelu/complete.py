@@ -1,0 +1,243 @@
+"""The front door: names become objects here, and nothing unchecked gets past."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.completion import Completion
+from unrelu.errors import CompletionWarning, InputError, unknown_name
+from unrelu.history import Record
+from unrelu.initialise import STARTS, Start
+from unrelu.kernels.threads import owning_the_cores
+from unrelu.losses import LOSSES, Loss
+from unrelu.observations import Observations
+from unrelu.problems.psd import PSDProblem
+from unrelu.progress import Bar
+from unrelu.run import run
+from unrelu.solvers import METHODS, Solver
+from unrelu.stopping import MaxIterations, RelativeGradientNormBelow, StoppingRule
+
+__all__ = ["complete"]
+
+Array = NDArray[np.floating[Any]]
+Named = TypeVar("Named")
+
+# Relative gradient norms that the arithmetic can reach with a margin.
+DEFAULT_TOL = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 2e-7}
+DEFAULT_METHOD = "gauss-newton"
+DEFAULT_START = "tailored"
+
+
+def complete(
+    X: Any,
+    rank: int,
+    *,
+    threshold: float | None = 0.0,
+    seen: str = "above",
+    unknown: Any = None,
+    loss: str | Loss = "auto",
+    method: str | Solver[Any] = "auto",
+    start: Any = "auto",
+    tol: float | StoppingRule | None = None,
+    max_iter: int | None = None,
+    truth: Any = None,
+    rng: Any = None,
+    callback: Callable[[Record], object] | None = None,
+    progress: bool = False,
+) -> Completion:
+    """Complete a symmetric positive semidefinite matrix of known rank from the entries beyond a threshold.
+
+    Finds U of shape (n, rank) that minimises F(U) = ¼‖(UUᵀ − M)_Ω‖_F² (Problem (MC) of the paper), by default with
+    what absence says: unseen entries on the wrong side of the threshold are penalised as well.
+
+    Parameters
+    ----------
+    X : array, masked array, data frame or sparse matrix of shape (n, n)
+        NaN where nothing was seen; for a masked array what is masked, for a sparse matrix everything that is not stored
+        (stored zeros are seen). A data frame carries the same labels in index and columns. Neither pattern nor values
+        need be symmetric. float32 stays float32. Never modified; :meth:`Completion.filled` reads it again.
+    rank : int
+        Rank of the completed matrix, 1…n.
+    threshold : float or None, default 0.0
+        Every seen entry is on the side ``seen`` of it, or equal to it; every unseen one strictly on the other side.
+        None: absence says nothing.
+    seen : {"above", "below"}, default "above"
+    unknown : boolean array of shape (n, n), optional
+        Entries that are missing for another reason. A diagonal entry that is unseen although a positive semidefinite
+        matrix cannot have it on the unseen side counts as unknown by itself.
+    loss : {"auto", "observed", "one-sided"} or Loss
+        ``auto``: the method's own.
+    method : {"auto", "gauss-newton", "gradient-descent"} or Solver
+    start : {"auto", "tailored", "random-imputation", "random-spectral"}, Start, array of shape (n, rank) or Completion
+        An earlier completion goes on from where it ended, when more entries have arrived.
+    tol : float or StoppingRule, optional
+        Stop when ‖∇F(U)‖_F ≤ tol · ‖M_Ω‖_F^{3/2}, so that scaling the data scales the answer and changes nothing else.
+        Default 1e-11, for float32 2e-7. Or any rule of :mod:`unrelu.stopping`, such as the paper's absolute one,
+        ``GradientNormBelow(1e-6)``.
+    max_iter : int, optional
+        Default: the method's own.
+    truth : array of shape (n, n), optional
+        For history and summaries only, never used in solving.
+    rng : int, Generator or None
+        For the start; the same seed gives the same answer.
+    callback : callable, optional
+        Called with each :class:`~unrelu.history.Record`; returning True stops.
+    progress : bool, default False
+        Show a progress bar on the terminal.
+
+    Returns
+    -------
+    Completion
+
+    Raises
+    ------
+    InputError
+        If the input cannot be what was meant; the message says what to do.
+
+    Warns
+    -----
+    CompletionWarning
+        If there are rows of which nothing was seen. They are completed with zeros.
+
+    Examples
+    --------
+    >>> import numpy as np, unrelu
+    >>> U = np.random.default_rng(0).standard_normal((60, 2))
+    >>> M = U @ U.T
+    >>> X = np.where(M >= 0, M, np.nan)          # only the non-negative entries were seen
+    >>> completion = unrelu.complete(X, rank=2, rng=0)
+    >>> completion.verdict.converged
+    True
+    >>> bool(np.abs(completion.matrix() - M).max() < 1e-8)
+    True
+    """
+    observations = Observations.of(X, threshold=threshold, seen=seen, unknown=unknown)
+    n = observations.size
+    rank = _rank(rank, n)
+    solver = _choose("method", method, METHODS, Solver, DEFAULT_METHOD)
+    chosen_loss = solver.default_loss(observations) if loss == "auto" else _choose("loss", loss, LOSSES, Loss, "")
+    if chosen_loss.name not in solver.losses:
+        raise InputError(
+            f"method {solver.name!r} minimises {', '.join(solver.losses)}, not loss {chosen_loss.name!r}; "
+            "drop loss=, or choose another method"
+        )
+    stopping = _stopping(tol, max_iter, solver, observations.dtype)
+    truth = None if truth is None else _truth(truth, n)
+    generator = _generator(rng)
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback must be callable, got {type(callback).__name__}")
+    _warn_of_empty_rows(observations)
+
+    with owning_the_cores():
+        problem = PSDProblem(observations, rank, chosen_loss)
+        factor, start_name = _starting_factor(start, observations, rank, generator)
+        with Bar(problem, stopping) if progress else nullcontext() as bar:
+            outcome = run(
+                problem, solver, factor, stopping, truth=truth, callback=callback if bar is None else bar.also(callback)
+            )
+    return Completion(
+        factor=outcome.point.factor,
+        verdict=outcome.verdict,
+        history=outcome.history,
+        objective=outcome.point.value,
+        residual=float(np.sqrt(4 * outcome.point.value)) / observations.norm if observations.norm else 0.0,
+        method=solver.name,
+        start=start_name,
+        loss=chosen_loss.name,
+        observations=observations,
+        labels=observations.labels,
+    )
+
+
+def _rank(rank: Any, n: int) -> int:
+    if isinstance(rank, (bool, np.bool_)) or not isinstance(rank, (int, np.integer)):
+        raise InputError(f"rank must be an integer between 1 and {n}, the size of the matrix; got {rank!r}")
+    if not 1 <= rank <= n:
+        raise InputError(f"rank must be between 1 and {n}, the size of the matrix; got {rank}")
+    return int(rank)
+
+
+def _choose(what: str, value: Any, table: Mapping[str, type[Named]], kind: type[Named], default: str) -> Named:
+    if isinstance(value, kind):
+        return value
+    if value == "auto" and default:
+        return table[default]()
+    if isinstance(value, str) and value in table:
+        return table[value]()
+    if isinstance(value, str):
+        raise unknown_name(what, value, ["auto", *table])
+    raise InputError(f"{what} must be one of {', '.join(['auto', *table])}, or a {kind.__name__}; got {value!r}")
+
+
+def _stopping(tol: Any, max_iter: Any, solver: Solver[Any], dtype: np.dtype[Any]) -> StoppingRule:
+    limit = MaxIterations(solver.max_iter if max_iter is None else max_iter)
+    if isinstance(tol, StoppingRule):
+        return tol | limit
+    if tol is None:
+        tol = DEFAULT_TOL[dtype]
+    if isinstance(tol, (bool, str)) or not np.isscalar(tol) or not np.isfinite(tol) or tol < 0:  # type: ignore[arg-type,operator]
+        raise InputError(f"tol must be a number ≥ 0, or a stopping rule such as GradientNormBelow(1e-6); got {tol!r}")
+    return RelativeGradientNormBelow(float(tol)) | limit  # type: ignore[arg-type]
+
+
+def _truth(truth: Any, n: int) -> Array:
+    values = np.asarray(truth)
+    if values.dtype.kind not in "fiu":
+        raise InputError(f"truth must hold real numbers, got dtype {values.dtype}")
+    if values.shape != (n, n):
+        raise InputError(f"truth must have the shape of X, ({n}, {n}), got {values.shape}")
+    if not np.isfinite(values).all():
+        raise InputError("truth must be complete and finite, got NaN or infinite entries")
+    return values
+
+
+def _generator(rng: Any) -> np.random.Generator:
+    try:
+        if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+            # A stream of our own: whoever drew the data from default_rng(seed) must not meet the same draws here.
+            return np.random.default_rng([int(rng), *b"unrelu"])
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputError(f"rng must be an integer ≥ 0, a numpy Generator or None, got {rng!r}") from None
+
+
+def _starting_factor(
+    start: Any, observations: Observations, rank: int, rng: np.random.Generator
+) -> tuple[Array, str]:
+    n = observations.size
+    if isinstance(start, Completion):
+        return _given(start.factor, "the completion given as start", n, rank, observations.dtype), "an earlier completion"
+    if isinstance(start, (np.ndarray, list)):
+        return _given(np.asarray(start), "start", n, rank, observations.dtype), "a given factor"
+    chosen = _choose("start", start, STARTS, Start, DEFAULT_START)
+    if observations.norm == 0:
+        return np.zeros((n, rank), observations.dtype), chosen.name
+    return chosen(observations, rank, rng), chosen.name
+
+
+def _given(factor: NDArray[Any], what: str, n: int, rank: int, dtype: np.dtype[Any]) -> Array:
+    if factor.shape != (n, rank):
+        raise InputError(f"{what} must have shape (n, rank) = ({n}, {rank}), got {factor.shape}")
+    if factor.dtype.kind not in "fiu" or not np.isfinite(factor).all():
+        raise InputError(f"{what} must be finite and real, got NaN, infinite or non-numeric entries")
+    return factor.astype(dtype)
+
+
+def _warn_of_empty_rows(observations: Observations) -> None:
+    empty = observations.empty_rows
+    if empty.size == 0:
+        return
+    names = [str(observations.labels[i]) if observations.labels else str(i) for i in empty[:5]]
+    more = f" and {empty.size - 5} more" if empty.size > 5 else ""
+    warnings.warn(
+        f"nothing was seen of row{'s' if empty.size > 1 else ''} {', '.join(names)}{more}; "
+        "completed with the least norm, which the data do not determine",
+        CompletionWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,186 @@
+"""What comes out: the factor, how sure it is, and the matrix when asked for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unrelu import factors
+from unrelu.errors import InputError
+from unrelu.files import replacing
+from unrelu.history import History, Record, Stop, Verdict
+from unrelu.kernels.memory import require_memory
+from unrelu.observations import Observations
+
+__all__ = ["Completion"]
+
+Array = NDArray[np.floating[Any]]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """A completed matrix M ≈ UUᵀ, kept as its factor; nothing n×n is stored.
+
+    Attributes
+    ----------
+    factor : ndarray of shape (n, rank)
+        U. Determined up to a rotation of its columns.
+    verdict : Verdict
+        How the run ended: ``converged``, ``code``, ``reason``.
+    history : History
+        One record per iteration.
+    objective : float
+        F at ``factor``.
+    residual : float
+        √(4F) / ‖M_Ω‖_F: the misfit on the seen entries (and on absent ones, if the loss listens to them), relative.
+    method, start, loss : str
+        What was used.
+    observations : Observations or None
+        What the completion was made from: a reference to the caller's matrix, which :meth:`filled` reads. None after
+        :meth:`load`.
+    labels : tuple or None
+        Row and column labels, if the input had them.
+    """
+
+    factor: Array
+    verdict: Verdict
+    history: History
+    objective: float
+    residual: float
+    method: str
+    start: str
+    loss: str
+    observations: Observations | None = field(default=None, repr=False)
+    labels: tuple[Any, ...] | None = field(default=None, repr=False)
+
+    @property
+    def rank(self) -> int:
+        """Number of columns of the factor."""
+        return int(self.factor.shape[1])
+
+    @property
+    def size(self) -> int:
+        """n, the number of rows."""
+        return int(self.factor.shape[0])
+
+    def entries(self, rows: ArrayLike, cols: ArrayLike) -> Array:
+        """Entries of the fit at integer positions that broadcast against each other."""
+        return factors.entries(self.factor, rows, cols)
+
+    def matrix(self) -> Any:
+        """The fit everywhere, UUᵀ: an n×n array, or a data frame if the input was one."""
+        return self._framed(self._dense())
+
+    def filled(self, X: Any = None) -> Any:
+        """Seen entries as they were given, the rest from the fit.
+
+        Parameters
+        ----------
+        X : optional
+            The matrix that was completed; needed only after :meth:`load`, which does not bring it back.
+        """
+        observations = self.observations
+        if X is not None:
+            observations = Observations.of(X, threshold=None)
+            if observations.size != self.size:
+                raise InputError(f"X must have {self.size} rows like the completed matrix, got {observations.size}")
+        if observations is None:
+            raise InputError("a loaded completion does not hold the seen entries; pass the matrix: completion.filled(X)")
+        result = self._dense()
+        n, band = self.size, 256
+        for start in range(0, n, band):
+            rows = slice(start, min(start + band, n))
+            values = observations.block(rows, slice(0, n))
+            seen = ~np.isnan(values)
+            result[rows][seen] = values[seen]
+        return self._framed(result)
+
+    def _dense(self) -> Array:
+        require_memory(self.size**2 * self.factor.itemsize, f"a {self.size}×{self.size} matrix")
+        return factors.dense(self.factor)
+
+    def _framed(self, values: Array) -> Any:
+        frame = None if self.observations is None else self.observations.frame
+        return values if frame is None else frame(values, index=list(self.labels or ()), columns=list(self.labels or ()))
+
+    def summary(self) -> dict[str, Any]:
+        """What a person or a program wants to know at a glance, ready for JSON."""
+        last = self.history[-1]
+        return {
+            "size": self.size,
+            "rank": self.rank,
+            "converged": self.verdict.converged,
+            "code": self.verdict.code.value,
+            "reason": self.verdict.reason,
+            "method": self.method,
+            "start": self.start,
+            "loss": self.loss,
+            "iterations": last.iteration,
+            "seconds": last.seconds,
+            "objective": self.objective,
+            "residual": self.residual,
+            "gradient_norm": last.gradient_norm,
+            "error": last.error,
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"{self.size}×{self.size} matrix completed at rank {self.rank} by {self.method} from {self.start} "
+            f"({self.loss} loss), relative residual {self.residual:.2g}; {self.verdict}"
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write factor, verdict, history and labels to an ``.npz`` file; the data it was made from are not kept.
+
+        The file is written beside its target and moved into place, so an interrupted save leaves the old one whole.
+        """
+        path = Path(path)
+        if path.suffix != ".npz":
+            raise InputError(f"a completion is saved as .npz, got {path.name!r}; write {path.stem + '.npz'!r}")
+        about = {
+            "format": FORMAT,
+            "verdict": {"code": self.verdict.code.value, "reason": self.verdict.reason},
+            "history": self.history.as_rows(),
+            "objective": self.objective,
+            "residual": self.residual,
+            "method": self.method,
+            "start": self.start,
+            "loss": self.loss,
+            "labels": None if self.labels is None else [str(label) for label in self.labels],
+        }
+        with replacing(path) as temporary, open(temporary, "wb") as stream:
+            np.savez(stream, factor=self.factor, about=np.array(json.dumps(about)))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Completion:
+        """Read what :meth:`save` wrote; labels come back as text."""
+        path = Path(path)
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                factor, about = stored["factor"], json.loads(str(stored["about"]))
+            if about["format"] != FORMAT:
+                raise InputError(f"{path.name} has format {about['format']}, this version reads format {FORMAT}; save it anew")
+        except FileNotFoundError:
+            raise InputError(f"no such file: {path}") from None
+        except (OSError, KeyError, ValueError, EOFError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{path.name} is not a saved completion, or only half of one ({error})") from None
+        return cls(
+            factor=factor,
+            verdict=Verdict(Stop(about["verdict"]["code"]), about["verdict"]["reason"]),
+            history=History([Record(**record) for record in about["history"]]),
+            objective=about["objective"],
+            residual=about["residual"],
+            method=about["method"],
+            start=about["start"],
+            loss=about["loss"],
+            labels=None if about["labels"] is None else tuple(about["labels"]),
+        )

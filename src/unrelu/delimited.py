@@ -1,0 +1,293 @@
+"""Comma- and tab-separated text in and out, with the labels of its rows and columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError
+
+__all__ = ["MISSING", "read_delimited", "shortest", "write_delimited"]
+
+MISSING = ("", "na", "nan", "n/a", "null", "none")
+"""What a cell may hold, in any case, where nothing was seen."""
+
+_LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,'_\s]*([eE][+-]?\d+)?")
+_OTHER_DELIMITER = re.compile(r"[;|,\s]")
+_LONGEST_SHOWN = 40
+
+
+class _Cells:
+    """What the text of a cell means: a number, a missing mark (NaN), or neither (None)."""
+
+    def __init__(self, name: str, missing: Sequence[str]) -> None:
+        self.name = name
+        self.marks = {mark.strip().casefold() for mark in (*MISSING, *missing)}
+        # Spellings met so far, so that a column of " NA" costs one careful look and not one per cell.
+        self.spellings = dict.fromkeys(self.marks, np.nan)
+
+    def number(self, cell: str) -> float | None:
+        text = cell.strip()
+        if text.casefold() in self.marks:
+            self.spellings[cell] = np.nan
+            return np.nan
+        try:
+            # float() also takes Python's 1_000, which no data file means as a number.
+            return None if "_" in text else float(text)
+        except ValueError:
+            return None
+
+    def is_text(self, cell: str) -> bool:
+        return self.number(cell) is None
+
+    def numbers(self, cells: Sequence[str], line: int, column: int, width: int) -> NDArray[np.float64]:
+        """Read neighbouring cells of one line, the first of them in the given column (from 1)."""
+        spellings = self.spellings
+        if "_" not in "".join(cells):
+            try:
+                return np.array([spellings[c] if c in spellings else float(c) for c in cells], dtype=float)
+            except ValueError:
+                pass
+        found = np.empty(len(cells))
+        for index, cell in enumerate(cells):
+            value = self.number(cell)
+            if value is None:
+                raise self.wrong(cell, line, column + index, width)
+            found[index] = value
+        return found
+
+    def wrong(self, cell: str, line: int, column: int, width: int) -> InputError:
+        text = cell.strip()
+        shown = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+        if width == 1 and _OTHER_DELIMITER.search(text):
+            advice = "separate the cells by commas in a .csv file and by tabs in a .tsv file"
+        elif _LOCAL_NUMBER.fullmatch(text):
+            advice = "write the decimal sign as a point and leave out thousand separators"
+        elif shown == text:
+            advice = f"give it with --missing {shlex.quote(text)} or correct the cell"
+        else:
+            advice = "correct the cell"
+        where = f"{self.name}, line {line}, column {column}"
+        return InputError(f"{where}: {shown!r} is neither a number nor a missing mark; {advice}")
+
+
+def read_delimited(
+    handle: BinaryIO,
+    delimiter: str,
+    name: str,
+    *,
+    header: bool | None = None,
+    labels: bool | None = None,
+    missing: Sequence[str] = (),
+) -> tuple[NDArray[np.float64], tuple[str, ...] | None, tuple[str, ...] | None]:
+    r"""Read a matrix, its row labels and its column labels from delimited text in UTF-8.
+
+    Parameters
+    ----------
+    handle : binary file
+        Open at its beginning.
+    delimiter : str
+        One character.
+    name : str
+        What errors call the file.
+    header, labels : bool, optional
+        Whether the first line, the first column, holds names; found out when not given.
+    missing : sequence of str
+        Further missing marks, compared as text without regard to case.
+
+    Returns
+    -------
+    values : (m, n) array
+        NaN where a cell is missing.
+    rows, columns : tuple of str, or None
+        The labels, where the file has them.
+
+    Examples
+    --------
+    >>> read_delimited(io.BytesIO(b",a,b\nx,1,\ny,NA,4"), ",", "observed.csv")
+    (array([[ 1., nan], [nan,  4.]]), ('x', 'y'), ('a', 'b'))
+    """
+    cells = _Cells(name, missing)
+    text = io.TextIOWrapper(handle, encoding="utf-8-sig", newline="")
+    try:
+        return _read(_records(text, delimiter, name), cells, header, labels)
+    except UnicodeDecodeError as error:
+        handle.seek(0)
+        line = next((at for at, raw in enumerate(handle, 1) if not _is_utf8(raw)), 1)
+        raise InputError(
+            f"{name}, line {line}: expected UTF-8 text, got other bytes; save it again as UTF-8 "
+            "('CSV UTF-8' in a spreadsheet)"
+        ) from error
+    finally:
+        text.detach()
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _records(text: TextIO, delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, cells); a blank line comes as no cells, and those at the end not at all."""
+    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    blank: list[int] = []
+    line = 1
+    try:
+        for cells in reader:
+            if not cells or (len(cells) == 1 and cells[0].isspace()):
+                blank.append(line)
+            else:
+                yield from ((at, []) for at in blank)
+                blank.clear()
+                yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{name}, line {line}: {error}; check the quotation marks there") from error
+
+
+def _read(
+    records: Iterator[tuple[int, list[str]]], cells: _Cells, header: bool | None, labels: bool | None
+) -> tuple[NDArray[np.float64], tuple[str, ...] | None, tuple[str, ...] | None]:
+    # Whether the first column holds labels is known only at the last line, so that column waits as text
+    # while the others are turned into numbers.
+    first_line, first = next(records, (1, None))
+    if first is None:
+        raise InputError(f"{cells.name} is empty; expected a line of cells for every row of the matrix")
+    if not first:
+        raise _ragged(cells.name, first_line, 0, next(len(found) for _, found in records if found))
+    width = len(first)
+    named = any(map(cells.is_text, first)) if header is None else header
+    lines: list[int] = []
+    heads: list[str] = []
+    body: list[NDArray[np.float64]] = []
+    for line, found in records:
+        if not lines and named and labels is not False and len(found) == width + 1:
+            width += 1  # R's write.table leaves out the corner
+        row = found if found or width != 1 else [""]
+        if len(row) != width:
+            raise _ragged(cells.name, line, len(row), width)
+        lines.append(line)
+        heads.append(row[0])
+        body.append(cells.numbers(row[1:], line, 2, width))
+
+    cornerless = width > len(first)
+    if header is None:
+        header = cornerless or _is_header(first, heads, cells)
+    if not header:
+        lines.insert(0, first_line)
+        heads.insert(0, first[0])
+        body.insert(0, cells.numbers(first[1:], first_line, 2, width))
+    if not lines:
+        raise InputError(
+            f"{cells.name} holds column names on line {first_line} and no rows below them; "
+            "add the rows, or give --no-header if that line is a row"
+        )
+    if labels is None:
+        empty_corner = header and not first[0].strip()
+        labels = width > 1 and (cornerless or empty_corner or any(map(cells.is_text, heads)))
+    if labels and width == 1:
+        raise InputError(
+            f"{cells.name} has one column, which --labels takes for names; "
+            "expected at least one column of numbers"
+        )
+
+    start = 0 if labels else 1
+    values = np.empty((len(body), width - 1 + start))
+    for row_values, numbers in zip(values, body, strict=True):
+        row_values[start:] = numbers
+    if not labels:
+        for row_values, head, line in zip(values, heads, lines, strict=True):
+            row_values[:1] = cells.numbers([head], line, 1, width)
+    columns = tuple(first[1:] if labels and not cornerless else first) if header else None
+    return values, tuple(heads) if labels else None, columns
+
+
+def _is_header(first: list[str], heads: list[str], cells: _Cells) -> bool:
+    """Whether the first line holds column names, given the first cells of the lines below."""
+    if any(map(cells.is_text, first)):
+        return True
+    # ",0,1,2" over "0,…", "1,…" is what pandas writes for a frame without names of its own.
+    corner, rest = first[0], first[1:]
+    counted = bool(rest) and not corner.strip() and _counts(rest)
+    return counted and (any(map(cells.is_text, heads)) or _counts(heads))
+
+
+def _counts(texts: list[str]) -> bool:
+    return [text.strip() for text in texts] == [str(index) for index in range(len(texts))]
+
+
+def _ragged(name: str, line: int, found: int, expected: int) -> InputError:
+    got = f"has {found} cell{'s' * (found != 1)}" if found else "is blank"
+    were = "was" if expected == 1 else "were"
+    return InputError(
+        f"{name}, line {line} {got} where {expected} {were} expected; "
+        "give every line the same number of cells, empty ones where nothing was seen"
+    )
+
+
+def write_delimited(
+    text: TextIO,
+    delimiter: str,
+    values: NDArray[Any],
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> None:
+    r"""Write a matrix with the shortest numbers that read back the same, and NaN as an empty cell.
+
+    Parameters
+    ----------
+    text : text file
+        Open for writing with ``newline=""``.
+    delimiter : str
+        One character.
+    values : (m, n) array
+        Numbers.
+    rows, columns : sequence of str, optional
+        Labels, written as the first column and the first line.
+
+    Examples
+    --------
+    >>> out = io.StringIO()
+    >>> write_delimited(out, ",", np.array([[0.1, np.nan]], dtype=np.float32), rows=["x"], columns=["a", "b"])
+    >>> out.getvalue()
+    ',a,b\nx,0.1,\n'
+    """
+    # A line with nothing on it would be no line at all, so a lone empty cell is written in quotes.
+    nothing = '""' if values.shape[1] == 1 and rows is None else ""
+    if columns is not None:
+        corner = [] if rows is None else [""]
+        names = [_quoted(label, delimiter) or nothing for label in columns]
+        text.write(delimiter.join(corner + names) + "\n")
+    for index, row in enumerate(values):
+        written = [nothing if number == "nan" else number for number in shortest(row)]
+        head = [] if rows is None else [_quoted(rows[index], delimiter)]
+        text.write(delimiter.join(head + written) + "\n")
+
+
+def shortest(numbers: NDArray[Any]) -> list[str]:
+    """Write each number with the fewest digits that tell it from the others of its type.
+
+    Examples
+    --------
+    >>> shortest(np.array([0.1, 2], dtype=np.float32))
+    ['0.1', '2.0']
+    """
+    # tolist() is fast but widens: the double nearest to a float32 0.1 has seventeen digits.
+    return list(map(str, numbers if numbers.dtype == np.float32 else numbers.tolist()))
+
+
+def _quoted(label: str, delimiter: str) -> str:
+    # A byte order mark at the very start of a file would be taken off by the reader.
+    if any(mark in label for mark in (delimiter, '"', "\r", "\n", "\ufeff")):
+        return '"' + label.replace('"', '""') + '"'
+    return label

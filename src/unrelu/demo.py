@@ -1,0 +1,69 @@
+"""The main job on a built-in instance, told step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.complete import complete
+from unrelu.datasets import planted
+from unrelu.errors import InputError
+from unrelu.files import write_matrix
+from unrelu.plots import draw_completion, save_figure
+from unrelu.sampling import relu
+
+__all__ = ["run_demo"]
+
+CORNER = 8
+
+
+def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], None]) -> int:
+    """Plant a matrix, hide its negative entries, complete it, compare, and write picture and files into ``folder``.
+
+    Returns
+    -------
+    int
+        0 if the completion converged, else 1.
+    """
+    instance = planted(n, rank, rng=seed)
+    M = instance.matrix
+    X = relu(M)
+    seen = int((~np.isnan(X)).sum())
+    say(f"A {n}×{n} positive semidefinite matrix of rank {rank}, of which only the non-negative entries were seen:")
+    say(f"{seen} of {X.size} entries ({seen / X.size:.0%}). Its upper left corner, · where nothing was seen:\n")
+    say(_corner(X))
+    completion = complete(X, rank, truth=M, rng=seed)
+    last = completion.history[-1]
+    fit = completion.matrix()
+    hidden = np.isnan(X)
+    worst = float(np.abs(fit - M)[hidden].max()) if hidden.any() else 0.0
+    say("\nThe same corner, completed:\n")
+    say(_corner(fit))
+    say(f"\nrank        {completion.rank}")
+    say(f"iterations  {last.iteration} of {completion.method} ({last.seconds:.2f} s)")
+    say(f"errors      {last.error:.1e} relative over the whole matrix, {worst:.1e} at worst on a hidden entry")
+    say(f"verdict     {completion.verdict}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {folder}: {error.strerror}; choose another with -o") from None
+    observed, completed, picture = folder / "observed.csv", folder / "completed.csv", folder / "completed.png"
+    write_matrix(observed, X)
+    write_matrix(completed, completion.filled())
+    save_figure(draw_completion(completion, truth=M), picture)
+    say(f"\npicture     {picture}")
+    say(f"completed   {completed}")
+    say(f"seen        {observed}    try: unrelu complete {observed} --rank {rank} -o again.csv")
+    return 0 if completion.verdict.converged else 1
+
+
+def _corner(values: NDArray[np.floating[Any]]) -> str:
+    k = min(CORNER, len(values))
+    lines = []
+    for row in values[:k, :k]:
+        lines.append("  " + " ".join("    ·" if np.isnan(x) else f"{x:5.1f}" for x in row))
+    return "\n".join(lines)

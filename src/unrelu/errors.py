@@ -1,0 +1,47 @@
+"""What goes wrong, in words a person can act on.
+
+An error is one sentence: what was expected, what came, where, what to do. The shell turns
+:class:`InputError` into exit code 2; anything else that escapes is a defect of this library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+__all__ = ["CompletionWarning", "InputError", "positions", "unknown_name"]
+
+
+class InputError(ValueError):
+    """The input cannot be what the caller meant; the message says why and what to do."""
+
+
+class CompletionWarning(UserWarning):
+    """The answer is given, and there is something about it that the caller should know."""
+
+
+def positions(pairs: Iterable[Sequence[int]], total: int, most: int = 3) -> str:
+    """Write the first few positions of many: ``(0, 1), (0, 4), (2, 3) and 8 more``.
+
+    Examples
+    --------
+    >>> positions([(0, 1), (2, 3)], total=7)
+    '(0, 1), (2, 3) and 5 more'
+    """
+    shown = [f"({', '.join(str(int(index)) for index in pair)})" for _, pair in zip(range(most), pairs, strict=False)]
+    rest = total - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
+
+
+def unknown_name(what: str, name: object, accepted: Iterable[str]) -> InputError:
+    """Say which names are accepted, and which of them was probably meant.
+
+    Examples
+    --------
+    >>> print(unknown_name("method", "gaus-newton", ["gauss-newton", "gradient-descent"]))
+    unknown method 'gaus-newton'; did you mean 'gauss-newton'? accepted: gauss-newton, gradient-descent
+    """
+    names = sorted(accepted)
+    near = get_close_matches(str(name), names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return InputError(f"unknown {what} {name!r}; {hint}accepted: {', '.join(names)}")

@@ -1,0 +1,119 @@
+"""What happened, iteration by iteration, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["History", "Record", "Stop", "Verdict"]
+
+
+class Stop(StrEnum):
+    """Why a run ended."""
+
+    CONVERGED = "converged"
+    MAX_ITERATIONS = "max-iterations"
+    MAX_SECONDS = "max-seconds"
+    STALLED = "stalled"
+    DIVERGED = "diverged"
+    INTERRUPTED = "interrupted"
+    CALLBACK = "callback"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a run ended: a code for programs, a sentence for people.
+
+    Examples
+    --------
+    >>> verdict = Verdict(Stop.CONVERGED, "gradient norm 8.1e-07 is below 1e-06 after 9 iterations")
+    >>> verdict.converged
+    True
+    >>> print(verdict)
+    converged: gradient norm 8.1e-07 is below 1e-06 after 9 iterations
+    """
+
+    code: Stop
+    reason: str
+
+    @property
+    def converged(self) -> bool:
+        """Whether the stopping rule that means success was met."""
+        return self.code is Stop.CONVERGED
+
+    def __str__(self) -> str:
+        return f"{self.code.value}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One iteration, measured at the point that iteration produced.
+
+    Attributes
+    ----------
+    iteration : int
+        0 is the start.
+    objective, gradient_norm : float
+        The paper's β_t = F(U) and α_t = ‖∇F(U)‖_F.
+    seconds : float
+        Wall-clock time of the method so far, without what measuring ``error`` and callbacks cost.
+    error : float or None
+        The paper's γ_t = ‖UUᵀ − M‖_F / ‖M‖_F against ``truth``, when that was given.
+    details : mapping of str to float
+        What the method alone knows, such as its step length.
+    """
+
+    iteration: int
+    objective: float
+    gradient_norm: float
+    seconds: float
+    error: float | None = None
+    details: Mapping[str, float] = field(default_factory=dict)
+
+
+class History(Sequence[Record]):
+    """The records of a run, in order; columns as arrays by :meth:`column`."""
+
+    def __init__(self, records: Sequence[Record] = ()) -> None:
+        self._records = list(records)
+
+    def append(self, record: Record) -> None:
+        """Add the newest record."""
+        self._records.append(record)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> History: ...
+    def __getitem__(self, index: int | slice) -> Record | History:
+        return History(self._records[index]) if isinstance(index, slice) else self._records[index]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records)
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} records)"
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """One quantity over all records, NaN where a record has none: a field's name or a detail's.
+
+        Examples
+        --------
+        >>> History([Record(0, 2.0, 1.0, 0.0), Record(1, 0.5, 0.1, 0.01)]).column("objective")
+        array([2. , 0.5])
+        """
+        plain = {f.name for f in fields(Record)} - {"details"}
+        values = (getattr(r, name) if name in plain else r.details.get(name) for r in self)
+        return np.array([np.nan if v is None else float(v) for v in values])
+
+    def as_rows(self) -> list[dict[str, Any]]:
+        """Plain dictionaries, for JSON or a data frame."""
+        return [asdict(record) for record in self]

@@ -1,0 +1,1 @@
+"""The few passes over the matrix that every method is made of."""

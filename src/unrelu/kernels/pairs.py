@@ -1,0 +1,62 @@
+"""One number per unordered pair: any pattern, symmetric or not, becomes a symmetric weighted one.
+
+The fit is symmetric, so (i, j) and (j, i) ask the same x. With seen values p and q of such a pair
+
+    (x − p)² + (x − q)² = 2 (x − (p+q)/2)² + (p − q)²/2,
+
+and the last term does not depend on x. A pair therefore needs one target, how often it was seen (0, 1, 2), how often it
+is absent, and all pairs together one constant. This is exact: value, gradient and curvature are those of the paper's F.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.observations import Observations
+
+__all__ = ["PairBlock", "edges", "pair_block"]
+
+# 256² doubles are half a megabyte: a tile and its scratch stay in a core's second-level cache.
+TILE = 256
+
+
+def edges(n: int, tile: int = TILE) -> list[slice]:
+    """Cut 0…n into equal pieces of at most ``tile`` rows."""
+    pieces = -(-n // tile)
+    cuts = [n * k // pieces for k in range(pieces + 1)]
+    return [slice(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class PairBlock:
+    """The pairs of one block: ``seen`` and ``absent`` count how often (0, 1, 2; a diagonal entry counts twice)."""
+
+    mean: NDArray[np.floating[Any]]  # of the seen values; 0 where none was seen
+    seen: NDArray[np.uint8]
+    absent: NDArray[np.uint8]
+    spread: float  # Σ (p − q)²/2 over the pairs of this block that were seen twice
+
+
+def pair_block(observations: Observations, rows: slice, cols: slice) -> PairBlock:
+    """Join block (rows, cols) with the transpose of block (cols, rows)."""
+    forward = observations.block(rows, cols)
+    seen_forward = ~np.isnan(forward)
+    absent_forward = observations.absent(rows, cols, forward)
+    if rows == cols:
+        backward, seen_backward, absent_backward = forward.T, seen_forward.T, absent_forward.T
+    else:
+        there = observations.block(cols, rows)
+        backward, seen_backward = there.T, ~np.isnan(there).T
+        absent_backward = observations.absent(cols, rows, there).T
+    seen = seen_forward.astype(np.uint8) + seen_backward
+    absent = absent_forward.astype(np.uint8) + absent_backward
+    p, q = np.where(seen_forward, forward, 0), np.where(seen_backward, backward, 0)
+    mean = (p + q) / np.maximum(seen, 1).astype(forward.dtype)
+    apart = (p - q)[seen == 2].astype(np.float64)
+    spread = float(apart @ apart) / 2
+    # A block on the diagonal holds each pair twice.
+    return PairBlock(mean, seen, absent, spread / 2 if rows == cols else spread)

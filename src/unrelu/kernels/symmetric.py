@@ -1,0 +1,76 @@
+"""A symmetric matrix in packed tiles, and its top eigenpairs: half the memory, no full decomposition at large n."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from unrelu.kernels.pairs import edges
+from unrelu.kernels.threads import map_chunks
+
+__all__ = ["SymmetricTiles", "top_eigenpairs"]
+
+Array = NDArray[np.floating[Any]]
+
+# Below this size, or for more than this share of the eigenvectors, LAPACK's subset of a dense decomposition is faster.
+DENSE_SIZE = 400
+DENSE_SHARE = 0.1
+# The top eigenvectors are wanted as a start, not as an answer.
+LANCZOS_TOL = 1e-4
+
+
+class SymmetricTiles:
+    """Tiles of the upper triangle, made once by ``block(rows, cols)``."""
+
+    def __init__(self, n: int, dtype: Any, block: Callable[[slice, slice], Array]) -> None:
+        self.size, self.dtype = n, np.dtype(dtype)
+        bands = edges(n)
+        self.tiles = [
+            (rows, cols, block(rows, cols).astype(self.dtype, copy=False))
+            for first, rows in enumerate(bands)
+            for cols in bands[first:]
+        ]
+        self._chunks = [chunk for chunk in (self.tiles[0::2], self.tiles[1::2]) if chunk]
+
+    def times(self, V: Array) -> Array:
+        """The matrix times the columns of V."""
+        V = np.asarray(V, self.dtype)
+
+        def visit(chunk: list[tuple[slice, slice, Array]]) -> Array:
+            product = np.zeros_like(V)
+            for rows, cols, A in chunk:
+                product[rows] += A @ V[cols]
+                if rows != cols:
+                    product[cols] += A.T @ V[rows]
+            return product
+
+        return np.sum(map_chunks(visit, self._chunks), axis=0)
+
+    def dense(self) -> Array:
+        """The whole matrix."""
+        whole = np.empty((self.size, self.size), self.dtype)
+        for rows, cols, A in self.tiles:
+            whole[rows, cols] = A
+            whole[cols, rows] = A.T
+        return whole
+
+
+def top_eigenpairs(matrix: SymmetricTiles, k: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The k algebraically largest eigenvalues, descending, and their eigenvectors as columns."""
+    n = matrix.size
+    if n <= DENSE_SIZE or k >= DENSE_SHARE * n:
+        values, vectors = scipy.linalg.eigh(matrix.dense(), subset_by_index=[n - k, n - 1])
+    else:
+        operator = LinearOperator((n, n), matvec=matrix.times, matmat=matrix.times, dtype=matrix.dtype)
+        start = rng.standard_normal(n).astype(matrix.dtype)
+        try:
+            values, vectors = eigsh(operator, k, which="LA", v0=start, tol=LANCZOS_TOL)
+        except ArpackNoConvergence:
+            values, vectors = scipy.linalg.eigh(matrix.dense(), subset_by_index=[n - k, n - 1])
+    order = np.argsort(values)[::-1]
+    return values[order], vectors[:, order]

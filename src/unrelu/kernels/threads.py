@@ -1,0 +1,63 @@
+"""Tiles in parallel, BLAS alone in each: who owns the cores during a solve.
+
+A pass over the matrix is many small products and element-wise steps. BLAS threads help only the products and fight
+with ours over the cores, so a solve runs tiles on a thread pool (NumPy lets go of the interpreter lock inside each step)
+with BLAS held to one thread. How tiles are grouped never depends on the number of threads, so neither does any result.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, TypeVar
+
+import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, so that the controller below sees it)
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["map_chunks", "owning_the_cores"]
+
+Chunk = TypeVar("Chunk")
+Result = TypeVar("Result")
+
+_workers: ContextVar[int] = ContextVar("unrelu_workers", default=1)
+
+
+@cache
+def _controller() -> Any:
+    return ThreadpoolController()
+
+
+@cache
+def _pool(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix="unrelu")
+
+
+if hasattr(os, "register_at_fork"):  # a forked child inherits the pool but not its threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+@contextmanager
+def owning_the_cores() -> Iterator[int]:
+    """Give tiles the threads that BLAS would have used, and BLAS one; nested uses change nothing."""
+    if _workers.get() > 1:
+        yield _workers.get()
+        return
+    blas = [library["num_threads"] for library in _controller().info() if library["user_api"] == "blas"]
+    token = _workers.set(max(blas, default=1))
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield _workers.get()
+    finally:
+        _workers.reset(token)
+
+
+def map_chunks(function: Callable[[Chunk], Result], chunks: Sequence[Chunk]) -> list[Result]:
+    """Results of ``function`` on each chunk, in the order of the chunks."""
+    workers = min(_workers.get(), len(chunks))
+    if workers < 2:
+        return [function(chunk) for chunk in chunks]
+    return list(_pool(_workers.get()).map(function, chunks))

@@ -1,0 +1,239 @@
+"""Passes over the upper triangle in cache-sized tiles, in plain NumPy.
+
+A tile (I, J) with I < J stands for both halves: its products go to the rows of I and, transposed, to the rows of J.
+Symmetry so pays for the element-wise work; nothing n×n beyond the packed data is ever allocated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.kernels.memory import require_memory
+from unrelu.kernels.pairs import edges, pair_block
+from unrelu.kernels.threads import map_chunks
+from unrelu.losses import Loss
+from unrelu.observations import Observations
+
+__all__ = ["TiledKernel", "Weights"]
+
+Array = NDArray[np.floating[Any]]
+Weights = list[NDArray[np.uint8]]
+
+# Each chunk of tiles sums into its own n×r array: enough chunks to share, few enough that adding them is cheap.
+TILES_PER_CHUNK = 16
+MOST_CHUNKS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class _Tile:
+    rows: slice
+    cols: slice
+    target: Array  # what (UUᵀ)_ij is compared with: the seen value, or the threshold where absent
+    seen: NDArray[np.uint8]  # twice the weight of the seen part: 0, 1 or 2
+    absent: NDArray[np.uint8] | None  # twice the weight of the hinge, where nothing was seen
+    mixed: NDArray[np.intp] | None  # flat positions of pairs seen one way round and absent the other
+    index: int
+
+    @property
+    def diagonal(self) -> bool:
+        return self.rows == self.cols
+
+
+class TiledKernel:
+    """Value, gradient, curvature product and line polynomial of F, in one pass each.
+
+    With symmetric weights S_ij ∈ {0, ½, 1} and targets t_ij (see :mod:`unrelu.kernels.pairs`),
+
+        F(U) = ¼ Σ S_ij ((UUᵀ)_ij − t_ij)² + constant,   ∇F(U) = (S ∘ (UUᵀ − T)) U,
+
+    which for ``observed`` is ∇F = ½(Z + Zᵀ)U, the true gradient of the paper's F; the printed eq. (gd) is twice that.
+    S depends on U only through absent entries under a loss that listens to them.
+
+    Parameters
+    ----------
+    observations : Observations
+    loss : Loss
+    """
+
+    def __init__(self, observations: Observations, loss: Loss) -> None:
+        n, dtype = observations.size, observations.dtype
+        self.size, self.dtype = n, dtype
+        self.hinge = loss.uses_absence and observations.threshold is not None
+        self.threshold = observations.threshold if self.hinge and observations.threshold is not None else 0.0
+        # The hinge acts where UUᵀ − τ has this sign.
+        self._wrong: Callable[..., Any] = np.greater if observations.absence_says == "below" else np.less
+        require_memory(n * n // 2 * (dtype.itemsize + (3 if self.hinge else 1)), f"a {n}×{n} matrix")
+        self.constant, self.tiles = 0.0, []
+        bands = edges(n)
+        for first, rows in enumerate(bands):
+            for cols in bands[first:]:
+                self.tiles.append(self._pack(observations, rows, cols))
+        wanted = min(MOST_CHUNKS, max(2, len(self.tiles) // TILES_PER_CHUNK))
+        self.chunks = [self.tiles[k::wanted] for k in range(min(wanted, len(self.tiles)))]
+
+    def _pack(self, observations: Observations, rows: slice, cols: slice) -> _Tile:
+        pairs = pair_block(observations, rows, cols)
+        self.constant += pairs.spread / 4
+        absent, mixed, target = None, None, pairs.mean
+        if self.hinge:
+            absent = pairs.absent
+            both = np.flatnonzero((pairs.seen > 0) & (absent > 0))
+            mixed = both if both.size else None
+            absent[pairs.seen > 0] = 0
+            target[absent > 0] = self.threshold
+        return _Tile(rows, cols, target, pairs.seen, absent, mixed, len(self.tiles))
+
+    # Each pass below is a loop over tiles in chunks; the sums of the chunks are added in a fixed order.
+
+    def evaluate(self, U: Array) -> tuple[float, Array, Weights | None]:
+        """F(U), ∇F(U), and the weights that the curvature at U needs (None: those of the pattern)."""
+        active: Weights | None = [np.empty(0, np.uint8)] * len(self.tiles) if self.hinge else None
+
+        def visit(chunk: list[_Tile]) -> tuple[float, Array]:
+            total, gradient, scratch = 0.0, np.zeros_like(U), _Scratch(self.dtype)
+            for tile in chunk:
+                T, Z = scratch.pair(tile)
+                UI, UJ = U[tile.rows], U[tile.cols]
+                weights = self._residual(tile, UI, UJ, T)
+                np.multiply(T, weights, out=Z)
+                value = _dot(Z, T)
+                if tile.mixed is not None and self.hinge:
+                    value += self._add_mixed(tile, T, Z, weights)
+                total += value if tile.diagonal else 2 * value
+                _scatter(gradient, tile, Z, UI, UJ)
+                if active is not None:
+                    active[tile.index] = weights
+            return total, gradient
+
+        total, gradient = _sum(map_chunks(visit, self.chunks))
+        gradient *= 0.5
+        return total / 8 + self.constant, gradient, active
+
+    def curvature(self, U: Array, D: Array, active: Weights | None) -> Array:
+        """The Gauss–Newton product (S ∘ (UDᵀ + DUᵀ)) U with the weights S found at U."""
+        left, right = np.hstack([U, D]), np.hstack([D, U])
+
+        def visit(chunk: list[_Tile]) -> tuple[float, Array]:
+            product, scratch = np.zeros_like(U), _Scratch(self.dtype)
+            for tile in chunk:
+                L, _ = scratch.pair(tile)
+                np.matmul(left[tile.rows], right[tile.cols].T, out=L)
+                np.multiply(L, tile.seen if active is None else active[tile.index], out=L)
+                _scatter(product, tile, L, U[tile.rows], U[tile.cols])
+            return 0.0, product
+
+        _, product = _sum(map_chunks(visit, self.chunks))
+        product *= 0.5
+        return product
+
+    def residual_times(self, U: Array, V: Array) -> Array:
+        """(S ∘ (UUᵀ − T)) V: the residual matrix applied to V; with U = 0 and ``observed``, −M_Ω V."""
+
+        def visit(chunk: list[_Tile]) -> tuple[float, Array]:
+            product, scratch = np.zeros_like(V), _Scratch(self.dtype)
+            for tile in chunk:
+                T, Z = scratch.pair(tile)
+                weights = self._residual(tile, U[tile.rows], U[tile.cols], T)
+                np.multiply(T, weights, out=Z)
+                if tile.mixed is not None and self.hinge:
+                    self._add_mixed(tile, T, Z, weights)
+                _scatter(product, tile, Z, V[tile.rows], V[tile.cols])
+            return 0.0, product
+
+        _, product = _sum(map_chunks(visit, self.chunks))
+        product *= 0.5
+        return product
+
+    def line(self, U: Array, D: Array, active: Weights | None) -> tuple[float, float, float]:
+        """Coefficients of t², t³ and t⁴ of F(U + tD) with the weights held at those of U.
+
+        With T = UUᵀ − t, L = UDᵀ + DUᵀ and Q = DDᵀ they are ¼Σ S(L² + 2TQ), ½Σ S LQ and ¼Σ S Q².
+        The constant is F(U) and the slope ⟨∇F(U), D⟩, which the caller has already.
+        """
+        left, right = np.hstack([U, D]), np.hstack([D, U])
+
+        def visit(chunk: list[_Tile]) -> tuple[float, Array]:
+            sums, scratch = np.zeros(3), _Scratch(self.dtype)
+            for tile in chunk:
+                T, L = scratch.pair(tile)
+                weights = tile.seen if active is None else active[tile.index]
+                np.matmul(U[tile.rows], U[tile.cols].T, out=T)
+                np.subtract(T, tile.target, out=T)
+                np.matmul(left[tile.rows], right[tile.cols].T, out=L)
+                Q, W = scratch.second_pair(tile)
+                np.matmul(D[tile.rows], D[tile.cols].T, out=Q)
+                np.multiply(L, weights, out=W)
+                second = _dot(L, W)
+                np.multiply(Q, weights, out=W)
+                second += 2 * _dot(T, W)
+                if tile.mixed is not None and active is not None:
+                    acting = weights.ravel()[tile.mixed] > 1
+                    at = tile.mixed[acting]
+                    second += 2 * float(Q.ravel()[at] @ (tile.target.ravel()[at] - self.threshold))
+                once = 1 if tile.diagonal else 2
+                sums += once * np.array([second, 2 * _dot(L, W), _dot(Q, W)])
+            return 0.0, sums
+
+        _, sums = _sum(map_chunks(visit, self.chunks))
+        return tuple(float(c) / 8 for c in sums)  # type: ignore[return-value]
+
+    def _residual(self, tile: _Tile, UI: Array, UJ: Array, T: Array) -> NDArray[np.uint8]:
+        """Write UUᵀ − target into T and return the weights there."""
+        np.matmul(UI, UJ.T, out=T)
+        np.subtract(T, tile.target, out=T)
+        if tile.absent is None:
+            return tile.seen
+        weights = self._wrong(T, 0).view(np.uint8)
+        np.multiply(weights, tile.absent, out=weights)
+        return np.add(weights, tile.seen, out=weights)
+
+    def _add_mixed(self, tile: _Tile, T: Array, Z: Array, weights: NDArray[np.uint8]) -> float:
+        """Add the hinge of pairs seen one way round and absent the other: their target is the value, not τ."""
+        above = T.ravel()[tile.mixed] + (tile.target.ravel()[tile.mixed] - self.threshold)
+        hinge = np.where(self._wrong(above, 0), above, 0)
+        Z.ravel()[tile.mixed] += hinge
+        weights.ravel()[tile.mixed] += hinge != 0
+        return float(hinge @ hinge)
+
+
+class _Scratch:
+    """Tile-sized work arrays of one thread, allocated once per chunk."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._dtype = dtype
+        self._arrays: dict[tuple[int, int, int], Array] = {}
+
+    def _get(self, which: int, shape: tuple[int, int]) -> Array:
+        key = (which, *shape)
+        if key not in self._arrays:
+            self._arrays[key] = np.empty(shape, self._dtype)
+        return self._arrays[key]
+
+    def pair(self, tile: _Tile) -> tuple[Array, Array]:
+        return self._get(0, tile.target.shape), self._get(1, tile.target.shape)  # type: ignore[arg-type]
+
+    def second_pair(self, tile: _Tile) -> tuple[Array, Array]:
+        return self._get(2, tile.target.shape), self._get(3, tile.target.shape)  # type: ignore[arg-type]
+
+
+def _dot(A: Array, B: Array) -> float:
+    return float(np.dot(A.ravel(), B.ravel()))
+
+
+def _scatter(into: Array, tile: _Tile, Z: Array, VI: Array, VJ: Array) -> None:
+    into[tile.rows] += Z @ VJ
+    if not tile.diagonal:
+        into[tile.cols] += Z.T @ VI
+
+
+def _sum(parts: list[tuple[float, Array]]) -> tuple[float, Array]:
+    total, array = parts[0]
+    for value, more in parts[1:]:
+        total += value
+        array += more
+    return total, array

@@ -1,0 +1,1 @@
+"""Observations, a rank and a loss, ready to be minimised."""

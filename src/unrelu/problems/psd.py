@@ -1,0 +1,111 @@
+"""Symmetric positive semidefinite completion: minimise F over M ≈ UUᵀ (the paper's Problem (MC))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from unrelu.kernels.tiled import TiledKernel, Weights
+from unrelu.losses import Loss, Observed
+from unrelu.observations import Observations
+
+__all__ = ["PSDProblem", "Point"]
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A factor with what one pass over the matrix found there: all fields belong to the same U."""
+
+    factor: Array
+    value: float
+    gradient: Array
+    weights: Weights | None = field(default=None, repr=False)
+
+    @cached_property
+    def gradient_norm(self) -> float:
+        """‖∇F(U)‖_F, the paper's α."""
+        return float(np.linalg.norm(self.gradient.astype(np.float64, copy=False)))
+
+
+class PSDProblem:
+    """F(U) = ¼‖(UUᵀ − M)_Ω‖_F² (and what the loss adds for absent entries), for U of shape (n, rank).
+
+    It answers four questions: the value and gradient at a point, the Gauss–Newton curvature times a direction, the
+    residual times a block of vectors, and the polynomial along a line. The gradient is ½(Z + Zᵀ)U with
+    Z = (UUᵀ − M)_Ω, the true gradient for any Ω and M; eq. (gd) of the paper prints twice that.
+
+    Parameters
+    ----------
+    observations : Observations
+    rank : int
+    loss : Loss, default Observed()
+
+    Examples
+    --------
+    >>> seen = Observations.of(np.array([[1.0, 2.0], [2.0, 4.0]]))
+    >>> problem = PSDProblem(seen, rank=1)
+    >>> problem.evaluate(np.array([[1.0], [2.0]])).value
+    0.0
+    """
+
+    def __init__(self, observations: Observations, rank: int, loss: Loss | None = None) -> None:
+        self.observations = observations
+        self.rank = rank
+        self.loss = Observed() if loss is None else loss
+        self.kernel = TiledKernel(observations, self.loss)
+
+    @property
+    def size(self) -> int:
+        """n, the number of rows."""
+        return self.observations.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64, as the data."""
+        return self.observations.dtype
+
+    @property
+    def gradient_scale(self) -> float:
+        """‖M_Ω‖_F^{3/2}: multiplying the data by c multiplies it and ‖∇F‖ alike, by c^{3/2}."""
+        return self.observations.norm**1.5
+
+    def evaluate(self, U: Array) -> Point:
+        """F and its gradient at U, in one pass."""
+        value, gradient, weights = self.kernel.evaluate(U)
+        return Point(U, value, gradient, weights)
+
+    def curvature(self, point: Point, D: Array) -> Array:
+        """Gauss–Newton product ½JᵀJ D = (S ∘ (UDᵀ + DUᵀ)) U; ⟨D, ·⟩ is ½‖(UDᵀ + DUᵀ)_Ω‖_F²."""
+        return self.kernel.curvature(point.factor, D, point.weights)
+
+    def hessian(self, point: Point, D: Array) -> Array:
+        """The Hessian product: the Gauss–Newton one plus the residual matrix times D."""
+        return self.curvature(point, D) + self.kernel.residual_times(point.factor, D)
+
+    def line(self, point: Point, D: Array) -> NDArray[np.float64]:
+        """Coefficients c₀…c₄ of F(U + tD), exact for ``observed`` and up to the first kink for ``one-sided``."""
+        slope = float(np.vdot(point.gradient.astype(np.float64), D.astype(np.float64)))
+        return np.array([point.value, slope, *self.kernel.line(point.factor, D, point.weights)])
+
+    @cached_property
+    def spectral_norm(self) -> float:
+        """‖M_Ω‖₂ of the symmetrised seen entries, to a relative 1e-3."""
+        n, none = self.size, np.zeros((self.size, 1), self.dtype)
+        seen_only = self.kernel if not self.kernel.hinge else TiledKernel(self.observations, Observed())
+
+        def times(v: Array) -> Array:
+            return -seen_only.residual_times(none, np.asarray(v, self.dtype).reshape(n, -1))
+
+        if n < 20:
+            return float(np.abs(np.linalg.eigvalsh(times(np.eye(n, dtype=self.dtype)))).max())
+        operator = LinearOperator((n, n), matvec=times, matmat=times, dtype=self.dtype)
+        start = np.random.default_rng(0).standard_normal(n).astype(self.dtype)  # any fixed vector in general position
+        top = eigsh(operator, k=1, which="LM", v0=start, tol=1e-3, return_eigenvectors=False)
+        return float(abs(top[0]))

@@ -1,0 +1,172 @@
+"""Gauss–Newton with conjugate gradients: few passes, no step size, indifferent to conditioning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.errors import InputError
+from unrelu.losses import Loss, Observed, OneSided
+from unrelu.observations import Observations
+from unrelu.problems.psd import Point, PSDProblem
+from unrelu.solvers.base import Iterate, Solver
+
+__all__ = ["GaussNewton", "minimise_quartic"]
+
+Array = NDArray[np.floating[Any]]
+
+# Sufficient decrease and curvature of the line search across kinks (strong Wolfe conditions, the second one loose:
+# the first trial is the exact minimiser unless kinks lie between).
+DECREASE = 1e-4
+CURVATURE = 0.9
+MOST_TRIALS = 12
+# Eigenvalues of UᵀU below this share of the largest count as this share in the preconditioner.
+SMALLEST_SHARE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class _State(Iterate):
+    forcing: float = 0.1
+
+
+@dataclass(frozen=True)
+class GaussNewton(Solver[_State]):
+    """Solve ½JᵀJ D = −∇F by preconditioned conjugate gradients, then go to the minimum of F along D.
+
+    J is the derivative of U ↦ (UUᵀ)_Ω, so ½JᵀJ D = (S ∘ (UDᵀ + DUᵀ))U. The preconditioner (UᵀU)⁻¹ removes the
+    conditioning of U. F along a line is a quartic, whose global minimum over t > 0 is found exactly from its
+    coefficients; under ``one-sided`` it is quartic up to the first kink, and the search goes on across kinks until value
+    and slope have fallen. The objective never rises beyond rounding.
+
+    Parameters
+    ----------
+    forcing : float, default 0.1
+        The inner solve stops when its preconditioned residual has fallen to this share; near the solution the share
+        tightens with the square of the gradient's own decrease (Eisenstat and Walker's second choice).
+    tightest : float, default 0.01
+        The smallest such share.
+    max_inner : int, default 200
+        Most inner steps per iteration.
+    """
+
+    forcing: float = 0.1
+    tightest: float = 0.01
+    max_inner: int = 200
+
+    name = "gauss-newton"
+    losses = ("observed", "one-sided")
+    max_iter = 500
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tightest <= self.forcing < 1:
+            raise InputError(
+                "forcing and tightest of gauss-newton must satisfy 0 < tightest ≤ forcing < 1, "
+                f"got forcing={self.forcing!r}, tightest={self.tightest!r}"
+            )
+        if self.max_inner < 1:
+            raise InputError(f"max_inner of gauss-newton must be at least 1, got {self.max_inner!r}")
+
+    def default_loss(self, observations: Observations) -> Loss:
+        """What absence says is used whenever it says something."""
+        return Observed() if observations.threshold is None else OneSided()
+
+    def start(self, problem: PSDProblem, factor: Array) -> _State:
+        """Measure the starting point."""
+        return _State(problem.evaluate(factor), {}, None, self.forcing)
+
+    def step(self, problem: PSDProblem, state: _State) -> _State:
+        """One direction and one line search."""
+        point = state.point
+        D, inner = self._direction(problem, point, state.forcing)
+        found, length, trials = _search(problem, point, D)
+        details = {"step": length, "inner": float(inner), "trials": float(trials)}
+        if found is None:
+            return _State(point, details, "no step along the Gauss–Newton direction lowers the objective: rounding level", state.forcing)
+        ratio = found.gradient_norm / point.gradient_norm if point.gradient_norm > 0 else 0.0
+        forcing = min(self.forcing, max(self.tightest, 0.9 * ratio**2))
+        return _State(found, details, None, forcing)
+
+    def _direction(self, problem: PSDProblem, point: Point, forcing: float) -> tuple[Array, int]:
+        """Conjugate gradients on ½JᵀJ D = −∇F, preconditioned with (UᵀU)⁻¹."""
+        U = point.factor
+        eigenvalues, basis = np.linalg.eigh(U.T @ U)
+        floor = max(SMALLEST_SHARE * eigenvalues[-1], np.finfo(U.dtype).tiny)
+        inverse = ((basis / np.maximum(eigenvalues, floor)) @ basis.T).astype(U.dtype)
+        D, R = np.zeros_like(U), -point.gradient
+        Y = R @ inverse
+        P = Y
+        now = first = _inner(R, Y)
+        for count in range(1, self.max_inner + 1):
+            HP = problem.curvature(point, P)
+            bend = _inner(P, HP)
+            if not bend > 0:  # a direction the data do not see (or rounding): what has been gathered must do
+                return (D, count) if count > 1 else (P, count)
+            length = U.dtype.type(now / bend)
+            D = D + length * P
+            R = R - length * HP
+            Y = R @ inverse
+            new = _inner(R, Y)
+            if not new > forcing**2 * first:
+                return D, count
+            P = Y + U.dtype.type(new / now) * P
+            now = new
+        return D, self.max_inner
+
+
+def _search(problem: PSDProblem, point: Point, D: Array) -> tuple[Point | None, float, int]:
+    """The point at the minimum of F along D (None if F does not fall), the length, and how many points were tried."""
+    polynomial = problem.line(point, D)
+    slope = polynomial[1]
+    if not (slope < 0 and np.all(np.isfinite(polynomial))):
+        return None, 0.0, 0
+    length = minimise_quartic(polynomial)
+    eps = float(np.finfo(problem.dtype).eps)
+    rounding = 4 * eps * (point.value + eps * problem.observations.norm**2)
+    low, high = 0.0, np.inf
+    for trial in range(1, MOST_TRIALS + 1):
+        there = problem.evaluate(point.factor + point.factor.dtype.type(length) * D)
+        if _accept(point, there, length, slope, D, rounding):
+            return there, length, trial
+        if not there.value <= point.value + DECREASE * length * slope or _inner(there.gradient, D) > 0:
+            high = length
+        else:
+            low = length
+        length = 2 * length if np.isinf(high) else (low + high) / 2
+    return None, 0.0, MOST_TRIALS
+
+
+def _accept(point: Point, there: Point, length: float, slope: float, D: Array, rounding: float) -> bool:
+    if not np.isfinite(there.value):
+        return False
+    # Where the decrease itself is below rounding of F, only the gradient can still tell progress.
+    if -length * slope <= rounding and there.value <= point.value + rounding:
+        return there.gradient_norm < 0.9 * point.gradient_norm
+    if there.weights is None:  # no kinks: the length is the exact minimiser
+        return there.value <= point.value
+    falls = there.value <= point.value + DECREASE * length * slope
+    return falls and abs(_inner(there.gradient, D)) <= CURVATURE * abs(slope)
+
+
+def minimise_quartic(coefficients: NDArray[np.float64]) -> float:
+    """The t > 0 at which c₀ + c₁t + … + c₄t⁴ (c₁ < 0) is smallest; 1 if it falls for ever.
+
+    Examples
+    --------
+    >>> round(minimise_quartic(np.array([0.0, -4.0, 0.0, 0.0, 1.0])), 12)
+    1.0
+    """
+    c = coefficients
+    derivative = np.array([4 * c[4], 3 * c[3], 2 * c[2], c[1]])
+    roots = np.roots(np.trim_zeros(derivative, "f"))
+    real = roots.real[np.abs(roots.imag) <= 1e-8 * (1 + np.abs(roots.real))]
+    positive = real[real > 0]
+    if positive.size == 0:
+        return 1.0
+    return float(min(positive, key=lambda t: np.polyval(c[::-1], t)))
+
+
+def _inner(A: Array, B: Array) -> float:
+    return float(np.vdot(A, B))

@@ -1,0 +1,60 @@
+"""Lists that tests share, reference kernels of a few lines, and tolerances with their reasons."""
+
+import numpy as np
+
+import unrelu
+import unrelu.datasets
+from unrelu.losses import Observed, OneSided
+from unrelu.solvers import METHODS
+
+# Every method the library offers; test_solvers.py fails if one is missing here.
+SOLVERS = [unrelu.GaussNewton(), unrelu.GradientDescent()]
+LOSSES = [Observed(), OneSided()]
+assert {type(s) for s in SOLVERS} == set(METHODS.values())
+
+# Two orders of summation of the same doubles.
+ROUNDING = 1e-12
+# A noiseless planted matrix counts as recovered below this completion error.
+RECOVERED = 1e-6
+
+
+def relu_instance(n=80, rank=3, seed=0, sigma=0.0, dtype=np.float64):
+    """A planted matrix and what the ReLU shows of it."""
+    instance = unrelu.datasets.planted(n, rank, sigma=sigma, rng=[seed, 99])
+    M = instance.matrix.astype(dtype)
+    return M, np.where(M >= 0, M, np.nan).astype(dtype)
+
+
+def asymmetric_instance(n=30, rank=3, seed=0):
+    """Noise that makes pattern and values asymmetric, with a few entries missing for another reason."""
+    rng = np.random.default_rng([seed, 5])
+    U = rng.standard_normal((n, rank))
+    M = U @ U.T + 0.5 * rng.standard_normal((n, n))
+    X = np.where(M >= 0, M, np.nan)
+    unknown = rng.random((n, n)) < 0.1
+    X[unknown] = np.nan
+    return X, unknown
+
+
+def reference(X, U, *, one_sided=False, threshold=0.0, below=True, unknown=None):
+    """F and its gradient written as the paper does, with one n×n array per symbol."""
+    P = U @ U.T
+    seen = ~np.isnan(X)
+    Z = np.where(seen, P - X, 0.0)
+    if one_sided:
+        absent = ~seen if unknown is None else ~seen & ~unknown
+        if below and threshold <= 0:
+            absent &= ~np.eye(len(X), dtype=bool)
+        hinge = np.maximum(P - threshold, 0) if below else np.minimum(P - threshold, 0)
+        Z = Z + np.where(absent, hinge, 0.0)
+    return 0.25 * np.sum(Z**2), 0.5 * (Z + Z.T) @ U
+
+
+def error(completion, M):
+    return np.linalg.norm(np.asarray(completion.matrix()) - M) / np.linalg.norm(M)
+
+
+def remainder_order(function, derivative, steps=(1e-1, 1e-2, 1e-3)):
+    """The order p of |f(t) − model(t)| = O(t^p), fitted on a log-log scale."""
+    gaps = [abs(function(t) - derivative(t)) for t in steps]
+    return np.polyfit(np.log(steps), np.log(gaps), 1)[0]

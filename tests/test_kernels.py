@@ -1,0 +1,176 @@
+import numpy as np
+import pytest
+from helpers import LOSSES, ROUNDING, asymmetric_instance, reference, remainder_order
+from threadpoolctl import threadpool_limits
+
+from unrelu.kernels import memory, pairs
+from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
+from unrelu.kernels.threads import map_chunks, owning_the_cores
+from unrelu.losses import Observed, OneSided
+from unrelu.observations import Observations
+from unrelu.problems.psd import PSDProblem
+
+
+@pytest.fixture(params=[7, 256], ids=["many tiles", "one tile"])
+def tile(request, monkeypatch):
+    monkeypatch.setattr(pairs.edges, "__defaults__", (request.param,))
+
+
+CASES = [(loss, threshold, seen) for loss in LOSSES for threshold in (0.0, 0.4, -0.3, None) for seen in ("above", "below")]
+
+
+def instance(threshold, seen, seed=1):
+    X, unknown = asymmetric_instance(seed=seed)
+    if threshold is not None:
+        rng = np.random.default_rng(seed)
+        U = rng.standard_normal((30, 3))
+        M = U @ U.T + 0.5 * rng.standard_normal((30, 30))
+        X = np.where((M >= threshold) if seen == "above" else (M <= threshold), M, np.nan)
+        X[unknown] = np.nan
+    return X, unknown, np.random.default_rng(seed + 10)
+
+
+@pytest.mark.parametrize(("loss", "threshold", "seen"), CASES)
+def test_value_and_gradient_are_those_of_the_paper(tile, loss, threshold, seen):
+    X, unknown, rng = instance(threshold, seen)
+    U = rng.standard_normal((30, 3))
+    problem = PSDProblem(Observations.of(X, threshold=threshold, seen=seen, unknown=unknown), 3, loss)
+    point = problem.evaluate(U)
+    one_sided = loss.uses_absence and threshold is not None
+    value, gradient = reference(
+        X, U, one_sided=one_sided, threshold=threshold or 0.0, below=seen == "above", unknown=unknown
+    )
+    assert point.value == pytest.approx(value, rel=ROUNDING)
+    np.testing.assert_allclose(point.gradient, gradient, rtol=0, atol=ROUNDING * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize(("loss", "threshold", "seen"), CASES)
+def test_gradient_and_hessian_have_the_right_taylor_remainder(tile, loss, threshold, seen):
+    X, unknown, rng = instance(threshold, seen)
+    U, D = rng.standard_normal((30, 3)), rng.standard_normal((30, 3))
+    problem = PSDProblem(Observations.of(X, threshold=threshold, seen=seen, unknown=unknown), 3, loss)
+    point = problem.evaluate(U)
+    slope = np.vdot(point.gradient, D)
+    # Steps so short that few absent entries cross the threshold: there F is only piecewise smooth.
+    steps = (1e-3, 1e-4, 1e-5)
+
+    def along(t):
+        return problem.evaluate(U + t * D).value
+
+    first = remainder_order(along, lambda t: point.value + t * slope, steps)
+    assert first == pytest.approx(2, abs=0.1)
+    if point.weights is None:
+        HD = problem.hessian(point, D)
+        gaps = [np.linalg.norm(problem.evaluate(U + t * D).gradient - point.gradient - t * HD) for t in steps]
+        assert np.polyfit(np.log(steps), np.log(gaps), 1)[0] == pytest.approx(2, abs=0.1)
+
+
+def test_gradient_at_a_kink_is_continuous():
+    X = np.array([[1.0, np.nan], [np.nan, 1.0]])
+    problem = PSDProblem(Observations.of(X), 1, OneSided())
+    for sign in (-1e-9, 1e-9):
+        U = np.array([[1.0], [sign]])
+        assert problem.evaluate(U).gradient[0, 0] == pytest.approx(0.0, abs=1e-8)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_curvature_is_half_the_squared_derivative(tile, loss):
+    X, unknown, rng = instance(0.0, "above")
+    U, D = rng.standard_normal((30, 3)), rng.standard_normal((30, 3))
+    problem = PSDProblem(Observations.of(X, unknown=unknown), 3, loss)
+    point = problem.evaluate(U)
+    L = U @ D.T + D @ U.T
+    weight = (~np.isnan(X)).astype(float)
+    if loss.uses_absence:
+        absent = np.isnan(X) & ~unknown & ~np.eye(30, dtype=bool)
+        weight = weight + (absent & (U @ U.T > 0))
+    expected = 0.5 * (weight * L + (weight * L).T) @ U
+    product = problem.curvature(point, D)
+    np.testing.assert_allclose(product, expected, atol=ROUNDING * np.abs(expected).max())
+    assert np.vdot(D, product) == pytest.approx(0.5 * np.sum(weight * L**2), rel=ROUNDING)
+
+
+def test_line_polynomial_is_exact_without_kinks(tile):
+    X, unknown, rng = instance(0.0, "above")
+    U, D = rng.standard_normal((30, 3)), rng.standard_normal((30, 3))
+    problem = PSDProblem(Observations.of(X, unknown=unknown), 3)
+    polynomial = problem.line(problem.evaluate(U), D)
+    for t in (-1.5, 0.0, 0.3, 1.0, 4.0):
+        assert np.polyval(polynomial[::-1], t) == pytest.approx(reference(X, U + t * D)[0], rel=ROUNDING)
+
+
+def test_line_polynomial_agrees_with_one_sided_before_the_first_kink(tile):
+    X, unknown, rng = instance(0.2, "above")
+    U, D = rng.standard_normal((30, 3)), rng.standard_normal((30, 3))
+    problem = PSDProblem(Observations.of(X, threshold=0.2, unknown=unknown), 3, OneSided())
+    point = problem.evaluate(U)
+    P, L, Q = U @ U.T - 0.2, U @ D.T + D @ U.T, D @ D.T
+    t = 1.0
+    while np.any((P > 0) != (P + t * L + t**2 * Q > 0)):
+        t /= 2
+    expected = reference(X, U + t * D, one_sided=True, threshold=0.2, unknown=unknown)[0]
+    assert np.polyval(problem.line(point, D)[::-1], t) == pytest.approx(expected, rel=1e-13)
+    assert expected != point.value
+
+
+def test_seen_only_residual_times_is_minus_the_data(tile):
+    X, _, rng = instance(0.0, "above")
+    V = rng.standard_normal((30, 4))
+    problem = PSDProblem(Observations.of(X, threshold=None), 3)
+    S = np.where(np.isnan(X), 0, X)
+    expected = -0.5 * (S + S.T) @ V
+    np.testing.assert_allclose(problem.kernel.residual_times(np.zeros((30, 3)), V), expected, atol=1e-11)
+    assert problem.spectral_norm == pytest.approx(np.linalg.norm(0.5 * (S + S.T), 2), rel=1e-2)
+
+
+def test_one_answer_whatever_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr(pairs.edges, "__defaults__", (16,))
+    X, unknown = asymmetric_instance(n=90)
+    U = np.random.default_rng(0).standard_normal((90, 3))
+    problem = PSDProblem(Observations.of(X, unknown=unknown), 3, OneSided())
+    results = []
+    for threads in (1, 2, 3):
+        with threadpool_limits(threads, user_api="blas"), owning_the_cores() as workers:
+            assert workers == threads or threads > 2  # BLAS may have been built for fewer
+            point = problem.evaluate(U)
+            results.append((point.value, point.gradient.tobytes(), problem.curvature(point, U + 1).tobytes()))
+    assert results[0] == results[1] == results[2]
+
+
+def test_chunks_come_back_in_order():
+    with threadpool_limits(2, user_api="blas"), owning_the_cores():
+        assert map_chunks(lambda k: k * k, range(20)) == [k * k for k in range(20)]
+
+
+def test_float32_stays_float32_through_every_pass():
+    X, unknown = asymmetric_instance()
+    problem = PSDProblem(Observations.of(X.astype(np.float32), unknown=unknown), 3, OneSided())
+    U = np.random.default_rng(0).standard_normal((30, 3)).astype(np.float32)
+    point = problem.evaluate(U)
+    assert point.gradient.dtype == problem.curvature(point, U).dtype == np.float32
+    assert problem.kernel.residual_times(U, U).dtype == np.float32
+    assert {tile.target.dtype for tile in problem.kernel.tiles} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize(("n", "k"), [(60, 4), (450, 5), (450, 60)])
+def test_top_eigenpairs_match_lapack(n, k):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((n, n))
+    # A few eigenvalues above the bulk, and larger ones below it, which must not be taken for the top.
+    V = np.linalg.qr(rng.standard_normal((n, k + 2)))[0]
+    A = 0.1 * (A + A.T) + 20 * V[:, :k] @ np.diag(np.linspace(2, 1, k)) @ V[:, :k].T - 90 * V[:, k:] @ V[:, k:].T
+    tiles = SymmetricTiles(n, np.float64, lambda rows, cols: A[rows, cols])
+    values, vectors = top_eigenpairs(tiles, k, rng)
+    exact = np.linalg.eigvalsh(A)[::-1][:k]
+    np.testing.assert_allclose(values, exact, rtol=1e-3)
+    np.testing.assert_allclose(A @ vectors, vectors * values, atol=0.05)
+
+
+def test_what_will_not_fit_is_said_before_allocating(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 10)
+    with pytest.raises(ValueError, match=r"a 30×30 matrix needs about 0.0 GiB of memory and 0.0 GiB are available; pass fewer"):
+        PSDProblem(Observations.of(asymmetric_instance()[0]), 3, Observed())
+
+
+def test_available_memory_is_known_here():
+    assert memory.available_memory() > 2**20

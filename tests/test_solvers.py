@@ -1,0 +1,183 @@
+"""One contract for every method, and what each must do beyond it."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from helpers import RECOVERED, SOLVERS, error, relu_instance
+
+import unrelu
+from unrelu.history import Stop
+from unrelu.solvers import METHODS
+from unrelu.solvers.gauss_newton import minimise_quartic
+
+every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
+
+
+def test_every_public_method_is_in_the_contract():
+    assert {solver.name for solver in SOLVERS} == set(METHODS)
+
+
+@every_solver
+class TestContract:
+    def test_is_a_frozen_value(self, solver):
+        assert dataclasses.replace(solver) == solver
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            solver.anything = 1
+
+    @pytest.mark.parametrize("loss", ["observed", "one-sided"])
+    def test_recovers_an_easy_instance_under_each_loss_it_claims(self, solver, loss):
+        M, X = relu_instance()
+        if loss not in solver.losses:
+            with pytest.raises(unrelu.InputError, match="not loss"):
+                unrelu.complete(X, 3, method=solver, loss=loss)
+            return
+        completion = unrelu.complete(X, 3, method=solver, loss=loss, rng=1, truth=M)
+        assert completion.verdict.converged, completion.verdict
+        assert error(completion, M) < RECOVERED
+        assert completion.history[-1].error == pytest.approx(error(completion, M), rel=1e-3, abs=1e-14)
+
+    def test_history_measures_the_points_it_passed(self, solver):
+        _, X = relu_instance()
+        completion = unrelu.complete(X, 3, method=solver, rng=1, max_iter=3, tol=0)
+        assert [record.iteration for record in completion.history] == [0, 1, 2, 3]
+        assert completion.verdict.code is Stop.MAX_ITERATIONS
+        assert not completion.verdict.converged
+        assert completion.history[-1].objective == completion.objective
+        assert np.all(np.diff(completion.history.column("seconds")) >= 0)
+        again = unrelu.complete(X, 3, method=solver, start=completion, max_iter=0, tol=0)
+        assert again.history[0].objective == pytest.approx(completion.objective)
+        assert again.history[0].gradient_norm == pytest.approx(completion.history[-1].gradient_norm)
+
+    def test_same_seed_same_answer_bit_for_bit(self, solver):
+        _, X = relu_instance()
+        first, second = (unrelu.complete(X, 3, method=solver, rng=4).factor for _ in range(2))
+        assert first.tobytes() == second.tobytes()
+
+    def test_float32_stays_float32(self, solver):
+        M, X = relu_instance(dtype=np.float32)
+        completion = unrelu.complete(X, 3, method=solver, rng=1)
+        assert completion.factor.dtype == completion.matrix().dtype == completion.filled().dtype == np.float32
+        assert error(completion, M) < 1e-4
+
+    def test_asymmetric_noise(self, solver):
+        M, X = relu_instance(sigma=0.01)
+        assert not np.array_equal(np.isnan(X), np.isnan(X).T)
+        completion = unrelu.complete(X, 3, method=solver, rng=1)
+        assert completion.verdict.converged
+        assert error(completion, M) < 0.02
+
+    def test_a_fixed_point_is_left_alone(self, solver):
+        _, X = relu_instance()
+        completion = unrelu.complete(X, 3, method=solver, rng=1)
+        again = unrelu.complete(X, 3, method=solver, start=completion)
+        assert again.history[-1].iteration == 0
+        assert again.factor.tobytes() == completion.factor.tobytes()
+
+    def test_ctrl_c_returns_the_best_point_so_far(self, solver):
+        _, X = relu_instance()
+
+        def interrupt(record):
+            if record.iteration == 2:
+                raise KeyboardInterrupt
+
+        completion = unrelu.complete(X, 3, method=solver, rng=1, callback=interrupt)
+        assert completion.verdict.code is Stop.INTERRUPTED
+        assert completion.objective == min(record.objective for record in completion.history)
+        assert "best point so far" in completion.verdict.reason
+
+    def test_callback_stops_on_true_only(self, solver):
+        _, X = relu_instance()
+        seen = []
+        completion = unrelu.complete(X, 3, method=solver, rng=1, callback=lambda r: seen.append(r) or r.iteration == 1)
+        assert completion.verdict.code is Stop.CALLBACK
+        assert [record.iteration for record in seen] == [0, 1]
+
+
+@pytest.mark.parametrize("loss", ["observed", "one-sided"])
+@pytest.mark.parametrize("seed", range(5))
+def test_gauss_newton_never_lets_the_objective_rise(loss, seed):
+    _, X = relu_instance(n=60, rank=6, seed=seed, sigma=0.3)
+    completion = unrelu.complete(X, 6, loss=loss, start="random-spectral", rng=seed, max_iter=200)
+    values = completion.history.column("objective")
+    assert len(values) > 5
+    # Beyond rounding of the sum itself.
+    assert np.all(np.diff(values) <= 1e-13 * values[:-1])
+
+
+def test_gradient_descent_takes_the_step_it_is_told():
+    _, X = relu_instance()
+    start = np.random.default_rng(0).standard_normal((80, 3))
+    first = unrelu.complete(X, 3, method=unrelu.GradientDescent(step_size=1e-3), start=start, max_iter=1, tol=0)
+    Z = np.where(np.isnan(X), 0, start @ start.T - X)
+    np.testing.assert_allclose(first.factor, start - 1e-3 * 0.5 * (Z + Z.T) @ start, rtol=1e-12, atol=1e-12)
+
+
+def test_gradient_descent_that_diverges_says_so_and_returns_the_best_point():
+    _, X = relu_instance()
+    completion = unrelu.complete(X, 3, method=unrelu.GradientDescent(step_size=1.0), rng=1)
+    assert completion.verdict.code is Stop.DIVERGED
+    assert "shorter step" in completion.verdict.reason
+    assert np.isfinite(completion.factor).all()
+    assert completion.objective == completion.history.column("objective").min()
+
+
+def test_default_step_is_one_over_the_spectral_norm():
+    _, X = relu_instance()
+    completion = unrelu.complete(X, 3, method="gradient-descent", rng=1, max_iter=1)
+    norm = np.linalg.norm(np.where(np.isnan(X), 0, X), 2)
+    assert completion.history[0].details["step"] == pytest.approx(1 / norm, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: unrelu.GradientDescent(step_size=0), "step_size of gradient-descent must be a finite positive number, got 0"),
+        (lambda: unrelu.GaussNewton(forcing=1.0), "must satisfy 0 < tightest ≤ forcing < 1, got forcing=1.0"),
+        (lambda: unrelu.GaussNewton(max_inner=0), "max_inner of gauss-newton must be at least 1, got 0"),
+    ],
+)
+def test_parameters_out_of_range_name_the_range(make, text):
+    with pytest.raises(unrelu.InputError, match=text):
+        make()
+
+
+def test_quartic_takes_the_lower_of_two_minima():
+    # (t − 1)²(t − 3)² − t: minima near 1 and 3, the second one lower.
+    coefficients = np.polynomial.polynomial.polyfromroots([1, 1, 3, 3]) - np.array([0, 40, 0, 0, 0])
+    t = minimise_quartic(coefficients)
+    grid = np.linspace(0, 6, 100001)
+    assert t == pytest.approx(grid[np.argmin(np.polyval(coefficients[::-1], grid))], abs=1e-4)
+
+
+def test_paper_gradient_descent_from_the_tailored_start_recovers_every_seed():
+    """n=200, r=5, σ=0: the table of the paper, 20 seeds."""
+    reached = {"tailored": 0, "random-imputation": 0, "random-spectral": 0}
+    for seed in range(20):
+        M, X = relu_instance(200, 5, seed)
+        for start in reached:
+            tol, most = (1e-13, 5000) if start == "tailored" else (1e-9, 1500)
+            completion = unrelu.complete(
+                X, 5, method="gradient-descent", start=start, rng=seed, tol=tol, max_iter=most
+            )
+            reached[start] += error(completion, M) < 1e-9 if start == "tailored" else error(completion, M) < 1e-6
+    assert reached["tailored"] == 20
+    assert reached["random-imputation"] <= 8
+    assert reached["random-spectral"] <= 8
+
+
+@pytest.mark.parametrize("rank", [5, 45, 57])
+def test_auto_recovers_far_past_the_ranks_of_the_paper(rank):
+    for seed in range(3):
+        M, X = relu_instance(200, rank, seed)
+        assert error(unrelu.complete(X, rank, rng=seed), M) < RECOVERED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [5, 15, 25, 35, 45, 50, 55, 57])
+def test_auto_recovers_in_19_of_20_at_every_rank(rank):
+    good = 0
+    for seed in range(20):
+        M, X = relu_instance(200, rank, seed)
+        good += error(unrelu.complete(X, rank, rng=seed), M) < RECOVERED
+    assert good >= 19

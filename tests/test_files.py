@@ -189,8 +189,7 @@ SAME = "give every line the same number of cells, empty ones where nothing was s
         ),
         (
             f"1,2\n3,{'z' * 50}\n",
-            f"m.csv, line 2, column 2: '{'z' * 40}…' is neither a number nor a missing mark; "
-            "correct the cell",
+            f"m.csv, line 2, column 2: '{'z' * 40}…' is neither a number nor a missing mark; correct the cell",
         ),
         ("1,2,3\n4,5\n", f"m.csv, line 2 has 2 cells where 3 were expected; {SAME}"),
         ("1,2\n3,4,5\n", f"m.csv, line 2 has 3 cells where 2 were expected; {SAME}"),
@@ -239,9 +238,7 @@ def test_names_where_numbers_were_promised(folder):
     )
 
 
-@pytest.mark.parametrize(
-    ("raw", "line"), [("1,2\n3,4\né,5\n".encode("latin-1"), 3), ("1,2\n".encode("utf-16"), 1)]
-)
+@pytest.mark.parametrize(("raw", "line"), [("1,2\n3,4\né,5\n".encode("latin-1"), 3), ("1,2\n".encode("utf-16"), 1)])
 def test_other_encodings(folder, raw, line):
     assert_refused(
         f"m.csv, line {line}: expected UTF-8 text, got other bytes; save it again as UTF-8 "
@@ -363,9 +360,7 @@ def test_numpy_files_that_are_refused(folder, name, save, message):
 def test_cut_short(folder, name, compress, share):
     whole = io.BytesIO()
     matrix = np.random.default_rng(0).normal(size=(20, 20))
-    np.save(whole, matrix) if name == "m.npy" else (np.savez_compressed if compress else np.savez)(
-        whole, matrix=matrix
-    )
+    np.save(whole, matrix) if name == "m.npy" else (np.savez_compressed if compress else np.savez)(whole, matrix=matrix)
     raw = whole.getvalue()
     Path(name).write_bytes(raw[: max(8, int(share * len(raw)))])
     assert_refused(DAMAGED.format(name), read_matrix, name)
@@ -392,9 +387,7 @@ def test_mtx_keeps_stored_zeros_and_expands_symmetry(folder):
 def test_mtx_integers_and_dense_layout(folder):
     sparse = read_text("%%MatrixMarket matrix coordinate integer general\n1 2 1\n1 2 3\n", "m.mtx").values
     assert sparse.dtype == np.float64
-    assert_table(
-        read_text("%%MatrixMarket matrix array integer general\n2 2\n1\n2\n3\n4\n", "m.mtx"), [[1, 3], [2, 4]]
-    )
+    assert_table(read_text("%%MatrixMarket matrix array integer general\n2 2\n1\n2\n3\n4\n", "m.mtx"), [[1, 3], [2, 4]])
 
 
 @pytest.mark.parametrize(
@@ -516,12 +509,9 @@ labels_text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), m
 def tables(draw):
     dtype = draw(st.sampled_from([np.float32, np.float64]))
     shape = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
-    values = draw(
-        arrays(dtype, shape, elements=st.floats(allow_nan=True, width=32 if dtype == np.float32 else 64))
-    )
+    values = draw(arrays(dtype, shape, elements=st.floats(allow_nan=True, width=32 if dtype == np.float32 else 64)))
     rows, columns = (
-        draw(st.none() | st.lists(labels_text, min_size=length, max_size=length).map(tuple))
-        for length in shape
+        draw(st.none() | st.lists(labels_text, min_size=length, max_size=length).map(tuple)) for length in shape
     )
     return values, rows, columns
 
@@ -584,14 +574,12 @@ def test_mtx_written_is_what_scipy_reads(folder):
         (
             np.zeros(3),
             {},
-            "cannot write an array of shape (3,) and type float64 to m.csv; "
-            "expected a matrix of real numbers",
+            "cannot write an array of shape (3,) and type float64 to m.csv; expected a matrix of real numbers",
         ),
         (
             np.eye(2) * 1j,
             {},
-            "cannot write an array of shape (2, 2) and type complex128 to m.csv; "
-            "expected a matrix of real numbers",
+            "cannot write an array of shape (2, 2) and type complex128 to m.csv; expected a matrix of real numbers",
         ),
         (np.eye(2), {"rows": ["x"]}, "expected 2 row labels, one for each row; got 1"),
         (np.eye(2), {"columns": "abc"}, "expected 2 column labels, one for each column; got 3"),
@@ -721,9 +709,7 @@ def test_check_target_passes_and_writes_nothing(folder):
 
 def test_check_target_refuses_folders(folder):
     Path("sub.csv").mkdir()
-    assert_refused(
-        "sub.csv is a folder where a file was expected; name a file in it", check_target, "sub.csv"
-    )
+    assert_refused("sub.csv is a folder where a file was expected; name a file in it", check_target, "sub.csv")
     gone = folder.resolve() / "no"
     assert_refused(
         f"no/m.csv cannot be written, for there is no folder {gone}; make it first", check_target, "no/m.csv"

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from helpers import LOSSES, ROUNDING, asymmetric_instance, reference, remainder_order
 from threadpoolctl import threadpool_limits
 
+from helpers import LOSSES, ROUNDING, asymmetric_instance, reference, remainder_order
 from unrelu.kernels import memory, pairs
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
 from unrelu.kernels.threads import map_chunks, owning_the_cores
@@ -16,7 +16,9 @@ def tile(request, monkeypatch):
     monkeypatch.setattr(pairs.edges, "__defaults__", (request.param,))
 
 
-CASES = [(loss, threshold, seen) for loss in LOSSES for threshold in (0.0, 0.4, -0.3, None) for seen in ("above", "below")]
+CASES = [
+    (loss, threshold, seen) for loss in LOSSES for threshold in (0.0, 0.4, -0.3, None) for seen in ("above", "below")
+]
 
 
 def instance(threshold, seen, seed=1):
@@ -25,7 +27,7 @@ def instance(threshold, seen, seed=1):
         rng = np.random.default_rng(seed)
         U = rng.standard_normal((30, 3))
         M = U @ U.T + 0.5 * rng.standard_normal((30, 30))
-        X = np.where((M >= threshold) if seen == "above" else (M <= threshold), M, np.nan)
+        X = np.where((threshold <= M) if seen == "above" else (threshold >= M), M, np.nan)
         X[unknown] = np.nan
     return X, unknown, np.random.default_rng(seed + 10)
 
@@ -168,7 +170,10 @@ def test_top_eigenpairs_match_lapack(n, k):
 
 def test_what_will_not_fit_is_said_before_allocating(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 10)
-    with pytest.raises(ValueError, match=r"a 30×30 matrix needs about 0.0 GiB of memory and 0.0 GiB are available; pass fewer"):
+    with pytest.raises(
+        ValueError,
+        match=r"a 30×30 matrix needs about 0.0 GiB of memory and 0.0 GiB are available; pass fewer",
+    ):
         PSDProblem(Observations.of(asymmetric_instance()[0]), 3, Observed())
 
 

@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from helpers import RECOVERED, SOLVERS, error, relu_instance
 
 import unrelu
+from helpers import RECOVERED, SOLVERS, error, relu_instance
 from unrelu.history import Stop
 from unrelu.solvers import METHODS
 from unrelu.solvers.gauss_newton import minimise_quartic
@@ -132,7 +132,10 @@ def test_default_step_is_one_over_the_spectral_norm():
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: unrelu.GradientDescent(step_size=0), "step_size of gradient-descent must be a finite positive number, got 0"),
+        (
+            lambda: unrelu.GradientDescent(step_size=0),
+            "step_size of gradient-descent must be a finite positive number, got 0",
+        ),
         (lambda: unrelu.GaussNewton(forcing=1.0), "must satisfy 0 < tightest ≤ forcing < 1, got forcing=1.0"),
         (lambda: unrelu.GaussNewton(max_inner=0), "max_inner of gauss-newton must be at least 1, got 0"),
     ],
@@ -157,9 +160,7 @@ def test_paper_gradient_descent_from_the_tailored_start_recovers_every_seed():
         M, X = relu_instance(200, 5, seed)
         for start in reached:
             tol, most = (1e-13, 5000) if start == "tailored" else (1e-9, 1500)
-            completion = unrelu.complete(
-                X, 5, method="gradient-descent", start=start, rng=seed, tol=tol, max_iter=most
-            )
+            completion = unrelu.complete(X, 5, method="gradient-descent", start=start, rng=seed, tol=tol, max_iter=most)
             reached[start] += error(completion, M) < 1e-9 if start == "tailored" else error(completion, M) < 1e-6
     assert reached["tailored"] == 20
     assert reached["random-imputation"] <= 8

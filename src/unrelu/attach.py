@@ -22,10 +22,12 @@ BoolArray = NDArray[np.bool_]
 # Entries of one temporary array: 8 MB each, whatever the number of rows.
 BAND_ENTRIES = 1 << 20
 # Normal equations are trusted while the eigenvalues of a row's normal matrix keep this ratio: the condition is then at
-# most 1e4, rounding contracts by 1e-8 per refinement, and one refinement leaves what an orthogonal method would.
+# most 1e4, a refinement contracts errors by about 1e-8, and one leaves what an orthogonal method would. The largest
+# eigenvalue is at most 1; below this size the row sees only rows that are negligible among all.
 TRUSTED_RATIO = 1e-8
-# Singular values below this share of the largest count as zero. Fitted rows carry errors of about 1e-12 (float32: 1e-6);
-# what a direction this weak would say is mostly such errors, enlarged.
+TRUSTED_SIZE = 1e-12
+# Singular values below this share of the factor's largest count as zero. Fitted rows carry errors of about
+# 1e-12 (float32: 1e-6); what a direction this weak would say is mostly such errors, enlarged.
 DEFAULT_RCOND = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
 MOST_NAMED = 5
 
@@ -33,25 +35,26 @@ MOST_NAMED = 5
 def attach_rows(factor: Any, K: Any, *, rcond: float | None = None) -> Array:
     """Find the factor rows of new items from what was seen of them against the fitted ones.
 
-    For each row k of K, the u that minimises Σ_{j seen} (u·u_j − k_j)², u_j being row j of ``factor``; of several
-    minimisers the one of least norm. This is the row's own part of Problem (MC) with all other rows held fixed, so a row
-    that was fitted (observed loss, converged) comes back as it was.
+    For each row k of K, the u that minimises Σ_{j seen} (u·u_j − k_j)², u_j being row j of ``factor``; of
+    several minimisers the one of least norm. This is the row's own part of Problem (MC) with all other rows
+    held fixed, so a row that was fitted (symmetric data, observed loss, converged) comes back as it was.
 
     Parameters
     ----------
     factor : array of shape (n, r)
         U, such as :attr:`Completion.factor <unrelu.Completion>`.
     K : array or masked array of shape (m, n)
-        One row per new item, one column per fitted row; NaN (or masked) where nothing was seen. Never modified.
+        One row per new item, one column per fitted row; NaN (or masked) where nothing was seen. Never
+        modified.
     rcond : float, optional
-        Directions in which the seen rows of ``factor`` are weaker than this share of the strongest count as not seen.
-        Default 1e-10, for a float32 factor 1e-4.
+        Directions in which the seen rows of ``factor`` are weaker than this share of its largest singular
+        value count as not seen. Default 1e-10, for a float32 factor 1e-4.
 
     Returns
     -------
     ndarray of shape (m, r)
-        The new rows, float32 if K is; K is completed by ``attach_rows(U, K) @ U.T``. The arithmetic is in double
-        precision throughout, a band of rows at a time.
+        The new rows, float32 if K is; K is completed by ``attach_rows(U, K) @ U.T``. The arithmetic is in
+        double precision throughout, a band of rows at a time.
 
     Raises
     ------
@@ -61,8 +64,8 @@ def attach_rows(factor: Any, K: Any, *, rcond: float | None = None) -> Array:
     Warns
     -----
     CompletionWarning
-        If a row sees nothing (it becomes zero), or fewer independent rows than the factor has (least norm): the
-        data do not determine it.
+        If a row sees nothing (it becomes zero), or fewer independent rows than the factor has (least norm):
+        the data do not determine it.
 
     Examples
     --------
@@ -88,13 +91,11 @@ def attach_rows(factor: Any, K: Any, *, rcond: float | None = None) -> Array:
         known = np.where(seen, band, 0).astype(np.float64, copy=False)
         _require_finite(known, rows.start)
         solution, trusted = frame.solve(seen, known)
-        nothing = ~seen.any(axis=1)
+        nothing = ~seen.any(axis=1)  # their solution is zero already
         for i in np.flatnonzero(~trusted & ~nothing):
-            columns = np.flatnonzero(seen[i])
-            solution[i], _, independent, _ = np.linalg.lstsq(frame.factor[columns], known[i, columns], frame.rcond)
+            solution[i], independent = frame.solve_one(seen[i], known[i])
             if independent < frame.rank:
                 short.append(rows.start + int(i))
-        solution[nothing] = 0
         empty += (rows.start + np.flatnonzero(nothing)).tolist()
         result[rows] = solution
     _warn(empty, short, frame.rank)
@@ -116,27 +117,38 @@ def bands(count: int, width: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, eq=False)
 class _Frame:
-    """U = Q S with orthonormal Q: in the coordinates v = S u the conditioning of U itself is gone.
+    """Coordinates in which the conditioning of U itself is gone: Q = U Tᵀ is orthonormal, and u = v T.
 
     What is left in a row's normal matrix Σ_{j seen} q_j q_jᵀ is only what its own choice of seen rows does.
+
+    Attributes
+    ----------
+    factor : ndarray of shape (n, r)
+        U.
+    Q : ndarray of shape (n, rank of U)
+        Orthonormal up to rounding, each row accurate relative to its own size.
+    T : ndarray of shape (rank of U, r)
+    cutoff : float
+        Singular values below it count as zero.
     """
 
     factor: Float64Array
     Q: Float64Array
-    back: Float64Array  # v ↦ u of least norm, of shape (rank of U, r)
-    rcond: float
+    T: Float64Array
+    cutoff: float
 
     @classmethod
     def of(cls, U: Float64Array, rcond: float) -> _Frame:
-        left, sizes, right = np.linalg.svd(U, full_matrices=False)
-        kept = sizes > rcond * sizes[0]
-        # The scale goes separately: 1/size must not overflow on a tiny factor before it meets the data.
-        return cls(U, left[:, kept], right[kept] / sizes[kept, None], rcond)
+        _, sizes, axes = np.linalg.svd(U, full_matrices=False)
+        cutoff = float(rcond * sizes[0])
+        kept = sizes > cutoff
+        T = axes[kept] / sizes[kept, None]
+        return cls(U, U @ T.T, T, cutoff)
 
     @property
     def rank(self) -> int:
         """How many independent rows U has."""
-        return self.Q.shape[1]
+        return int(self.Q.shape[1])
 
     def solve(self, seen: BoolArray, known: Float64Array) -> tuple[Float64Array, BoolArray]:
         """Least-squares rows from refined normal equations, and which of them are to be trusted."""
@@ -144,21 +156,28 @@ class _Frame:
             return np.zeros((len(known), self.factor.shape[1])), np.ones(len(known), dtype=bool)
         weights = seen.astype(np.float64)
         sizes, axes = np.linalg.eigh(self._normal_matrices(weights))
-        trusted = sizes[:, 0] > TRUSTED_RATIO * sizes[:, -1]
+        trusted = (sizes[:, 0] > TRUSTED_RATIO * sizes[:, -1]) & (sizes[:, -1] > TRUSTED_SIZE)
         safe = np.where(trusted[:, None], sizes, 1.0)
 
         def apply_inverse(rhs: Float64Array) -> Float64Array:
-            along = np.matvec(axes.mT, rhs) if hasattr(np, "matvec") else np.einsum("ikl,ik->il", axes, rhs)
-            solved: Float64Array = np.einsum("ikl,il->ik", axes, along / safe)
+            along = np.einsum("ikl,ik->il", axes, rhs) / safe
+            solved: Float64Array = np.einsum("ikl,il->ik", axes, along)
             return solved
 
         v = apply_inverse(known @ self.Q)
         misfit = known - weights * (v @ self.Q.T)
         v += apply_inverse(misfit @ self.Q)
-        return v @ self.back, trusted
+        return v @ self.T, trusted
+
+    def solve_one(self, seen: BoolArray, known: Float64Array) -> tuple[Float64Array, int]:
+        """The least-squares row of least norm, by singular values, and how many independent rows it saw."""
+        left, sizes, right = np.linalg.svd(self.factor[seen], full_matrices=False)
+        kept = sizes > self.cutoff
+        row: Float64Array = (left.T[kept] @ known[seen] / sizes[kept]) @ right[kept]
+        return row, int(kept.sum())
 
     def _normal_matrices(self, weights: Float64Array) -> Float64Array:
-        """Σ_{j seen} q_j q_jᵀ for every row at once: a product of the mask with the outer products q_j q_jᵀ."""
+        """Σ_{j seen} q_j q_jᵀ for every row at once: the mask times the outer products q_j q_jᵀ."""
         upper = np.triu_indices(self.rank)
         packed = np.zeros((len(weights), len(upper[0])))
         for columns in bands(len(self.Q), len(upper[0])):
@@ -175,7 +194,9 @@ def _checked_factor(factor: Any) -> Array:
     if U.ndim != 2 or 0 in U.shape:
         raise InputError(f"factor must have shape (n, r) with n and r at least 1, got shape {U.shape}")
     if not np.isfinite(U).all():
-        raise InputError("factor must be finite, got NaN or infinite entries; is this the matrix rather than its factor?")
+        raise InputError(
+            "factor must be finite, got NaN or infinite entries; is this the matrix rather than its factor?"
+        )
     return U
 
 
@@ -192,7 +213,7 @@ def _checked_rows(K: Any, n: int) -> Array:
     else:
         values = _numbers(K, "K")
     if values.ndim != 2:
-        raise InputError(f"K must be 2-D, one row per new item, got shape {values.shape}; write K[None, :] for a single row")
+        raise InputError(f"K must be 2-D, one row per new item, got shape {values.shape}; write K[None, :] for one row")
     if values.shape[1] != n:
         raise InputError(f"K must have {n} columns, one for each row of the factor, got shape {values.shape}")
     return values
@@ -204,7 +225,9 @@ def _numbers(X: Any, name: str) -> Array:
     except ValueError:
         raise InputError(f"{name} must be a matrix of numbers, got rows of different lengths") from None
     if array.dtype.kind not in "fiu":
-        raise InputError(f"{name} must hold real numbers, got dtype {array.dtype}; convert it with .astype(float) first")
+        raise InputError(
+            f"{name} must hold real numbers, got dtype {array.dtype}; convert it with .astype(float) first"
+        )
     values: Array = array.astype(np.float32 if array.dtype in (np.float32, np.float16) else np.float64, copy=False)
     return values
 
@@ -230,14 +253,14 @@ def _require_finite(known: Float64Array, first_row: int) -> None:
 def _warn(empty: list[int], short: list[int], rank: int) -> None:
     if empty:
         warnings.warn(
-            f"nothing was seen of {_named(empty)}; completed with zeros, which the data do not determine",
+            f"nothing was seen of {_named(empty)} of K; completed with zeros, which the data do not determine",
             CompletionWarning,
             stacklevel=3,
         )
     if short:
         warnings.warn(
-            f"{_named(short)} of K see{'' if len(short) > 1 else 's'} fewer than {rank} independent fitted rows; completed "
-            "with the least norm, which the data do not determine",
+            f"{_named(short)} of K see{'' if len(short) > 1 else 's'} fewer than {rank} independent fitted "
+            "rows; completed with the least norm, which the data do not determine",
             CompletionWarning,
             stacklevel=3,
         )

@@ -1,7 +1,7 @@
 """The shell: ``unrelu complete`` and ``unrelu demo``.
 
-Exit codes, for every subcommand: 0 done, 1 finished but not converged (the result is written and says so), 2 bad input or
-usage, 130 interrupted (nothing written).
+Exit codes, for every subcommand: 0 done, 1 finished but not converged (the result is written and says so), 2 bad input
+or usage, 130 interrupted (nothing written).
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ def _out(text: str) -> None:
 
 
 @app.callback(invoke_without_command=True)
-def _about(version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False) -> None:
+def _about(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
+) -> None:
     if version:
         _out(f"unrelu {unrelu.__version__}")
         raise typer.Exit(DONE)
@@ -81,16 +83,35 @@ def _about(version: Annotated[bool, typer.Option("--version", help="Print the ve
 @app.command("complete", epilog="Example:  unrelu complete observed.csv --rank 5 --threshold 0.2 -o completed.csv")
 @_guarded
 def complete_command(
-    file: Annotated[Path, typer.Argument(help="The matrix: .csv, .tsv, .npy, .npz or .mtx; empty, NA or NaN where nothing was seen.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="The matrix: .csv, .tsv, .npy, .npz or .mtx; empty, NA or NaN where nothing was seen."),
+    ],
     rank: Annotated[int, typer.Option("--rank", "-r", help="Rank of the completed matrix.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write it; the extension chooses the format.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write it; the extension chooses the format.")
+    ],
     threshold: Annotated[float, typer.Option(help="Every seen entry is on the seen side of this value.")] = 0.0,
     no_threshold: Annotated[bool, typer.Option("--no-threshold", help="Absence says nothing about the value.")] = False,
-    seen: Annotated[str, typer.Option(help="On which side of the threshold entries were seen: above or below.")] = "above",
-    unknown: Annotated[Path | None, typer.Option(help="File of the same shape, 1 where an entry is missing for another reason, else 0.")] = None,
-    missing: Annotated[list[str] | None, typer.Option(help="A further mark for a missing entry, such as -999; may be repeated.")] = None,
-    header: Annotated[bool | None, typer.Option("--header/--no-header", help="Whether the first row holds labels (default: look).")] = None,
-    labels: Annotated[bool | None, typer.Option("--labels/--no-labels", help="Whether the first column holds labels (default: look).")] = None,
+    seen: Annotated[
+        str, typer.Option(help="On which side of the threshold entries were seen: above or below.")
+    ] = "above",
+    unknown: Annotated[
+        Path | None,
+        typer.Option(help="File of the same shape, 1 where an entry is missing for another reason, else 0."),
+    ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(help="A further mark for a missing entry, such as -999; may be repeated."),
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first row holds labels (default: look)."),
+    ] = None,
+    labels: Annotated[
+        bool | None,
+        typer.Option("--labels/--no-labels", help="Whether the first column holds labels (default: look)."),
+    ] = None,
     method: Annotated[str, typer.Option(help="auto, gauss-newton or gradient-descent.")] = "auto",
     start: Annotated[str, typer.Option(help="auto, tailored, random-imputation or random-spectral.")] = "auto",
     loss: Annotated[str, typer.Option(help="auto, observed or one-sided.")] = "auto",
@@ -98,7 +119,9 @@ def complete_command(
     max_iter: Annotated[int | None, typer.Option(help="Most iterations.")] = None,
     truth: Annotated[Path | None, typer.Option(help="The true matrix, for reporting the error only.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the start; the same seed gives the same answer.")] = 0,
-    fit: Annotated[bool, typer.Option("--fit", help="Write the fit everywhere instead of keeping seen entries as given.")] = False,
+    fit: Annotated[
+        bool, typer.Option("--fit", help="Write the fit everywhere instead of keeping seen entries as given.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a machine-readable summary.")] = False,
 ) -> int:
@@ -129,7 +152,12 @@ def complete_command(
     notes = [str(w.message) for w in caught if issubclass(w.category, CompletionWarning)]
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
-    write_matrix(output, completion.matrix() if fit else completion.filled(), rows=names if table.rows else None, columns=names)
+    write_matrix(
+        output,
+        completion.matrix() if fit else completion.filled(),
+        rows=names if table.rows else None,
+        columns=names,
+    )
     if as_json:
         _out(json.dumps({**completion.summary(), "output": str(output), "warnings": notes}))
     else:
@@ -144,13 +172,16 @@ def complete_command(
 
 def _plain_line(record: Record) -> None:
     if record.iteration % 10 == 0:
-        _say(f"iteration {record.iteration}: objective {record.objective:.3e}, gradient norm {record.gradient_norm:.3e}")
+        _say(
+            f"iteration {record.iteration}: objective {record.objective:.3e}, gradient norm {record.gradient_norm:.3e}"
+        )
 
 
 def _report(completion: Completion, output: Path) -> None:
     about = completion.summary()
-    _out(f"{about['size']}×{about['size']} matrix, rank {about['rank']}, by {about['method']} from the {about['start']} start")
-    _out(f"{about['iterations']} iterations, {about['seconds']:.2f} s, relative residual {about['residual']:.2e} ({about['loss']} loss)")
+    n, rank, iterations, seconds = about["size"], about["rank"], about["iterations"], about["seconds"]
+    _out(f"{n}×{n} matrix, rank {rank}, by {about['method']} from the {about['start']} start ({about['loss']} loss)")
+    _out(f"{iterations} iterations, {seconds:.2f} s, relative residual {about['residual']:.2e}")
     if about["error"] is not None:
         _out(f"completion error against the truth {about['error']:.2e}")
     _out(str(completion.verdict))
@@ -170,7 +201,7 @@ def _labels(table: Table, file: Path) -> tuple[str, ...] | None:
 
 
 def _dense(table: Table) -> Any:
-    return table.values if isinstance(table.values, np.ndarray) else table.values.toarray()  # type: ignore[attr-defined]
+    return table.values if isinstance(table.values, np.ndarray) else table.values.toarray()
 
 
 def _mask(table: Table, file: Path) -> Any:
@@ -183,7 +214,9 @@ def _mask(table: Table, file: Path) -> Any:
 @app.command(epilog="Example:  unrelu demo -o my-demo")
 @_guarded
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture and the files.")] = Path("unrelu-demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture and the files.")] = Path(
+        "unrelu-demo"
+    ),
     size: Annotated[int, typer.Option(help="Rows of the built-in instance.")] = 200,
     rank: Annotated[int, typer.Option(help="Its rank.")] = 5,
     seed: Annotated[int, typer.Option(help="Its seed.")] = 7,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.completion import Completion
-from unrelu.errors import CompletionWarning, InputError, unknown_name
+from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, unknown_name
 from unrelu.history import Record
 from unrelu.initialise import STARTS, Start
 from unrelu.kernels.threads import owning_the_cores
@@ -34,6 +34,7 @@ DEFAULT_METHOD = "gauss-newton"
 DEFAULT_START = "tailored"
 
 
+@owning_the_cores()
 def complete(
     X: Any,
     rank: int,
@@ -134,13 +135,17 @@ def complete(
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
     _warn_of_empty_rows(observations)
 
-    with owning_the_cores():
-        problem = PSDProblem(observations, rank, chosen_loss)
-        factor, start_name = _starting_factor(start, observations, rank, generator)
-        with Bar(problem, stopping) if progress else nullcontext() as bar:
-            outcome = run(
-                problem, solver, factor, stopping, truth=truth, callback=callback if bar is None else bar.also(callback)
-            )
+    problem = PSDProblem(observations, rank, chosen_loss)
+    factor, start_name = _starting_factor(start, observations, rank, generator)
+    with Bar(problem, stopping) if progress else nullcontext() as bar:
+        outcome = run(
+            problem,
+            solver,
+            factor,
+            stopping,
+            truth=truth,
+            callback=callback if bar is None else bar.also(callback),
+        )
     return Completion(
         factor=outcome.point.factor,
         verdict=outcome.verdict,
@@ -156,7 +161,7 @@ def complete(
 
 
 def _rank(rank: Any, n: int) -> int:
-    if isinstance(rank, (bool, np.bool_)) or not isinstance(rank, (int, np.integer)):
+    if not is_integer(rank):
         raise InputError(f"rank must be an integer between 1 and {n}, the size of the matrix; got {rank!r}")
     if not 1 <= rank <= n:
         raise InputError(f"rank must be between 1 and {n}, the size of the matrix; got {rank}")
@@ -181,9 +186,9 @@ def _stopping(tol: Any, max_iter: Any, solver: Solver[Any], dtype: np.dtype[Any]
         return tol | limit
     if tol is None:
         tol = DEFAULT_TOL[dtype]
-    if isinstance(tol, (bool, str)) or not np.isscalar(tol) or not np.isfinite(tol) or tol < 0:  # type: ignore[arg-type,operator]
+    if not is_number(tol) or tol < 0:
         raise InputError(f"tol must be a number ≥ 0, or a stopping rule such as GradientNormBelow(1e-6); got {tol!r}")
-    return RelativeGradientNormBelow(float(tol)) | limit  # type: ignore[arg-type]
+    return RelativeGradientNormBelow(tol) | limit
 
 
 def _truth(truth: Any, n: int) -> Array:
@@ -199,7 +204,7 @@ def _truth(truth: Any, n: int) -> Array:
 
 def _generator(rng: Any) -> np.random.Generator:
     try:
-        if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+        if is_integer(rng):
             # A stream of our own: whoever drew the data from default_rng(seed) must not meet the same draws here.
             return np.random.default_rng([int(rng), *b"unrelu"])
         return np.random.default_rng(rng)
@@ -207,12 +212,12 @@ def _generator(rng: Any) -> np.random.Generator:
         raise InputError(f"rng must be an integer ≥ 0, a numpy Generator or None, got {rng!r}") from None
 
 
-def _starting_factor(
-    start: Any, observations: Observations, rank: int, rng: np.random.Generator
-) -> tuple[Array, str]:
+def _starting_factor(start: Any, observations: Observations, rank: int, rng: np.random.Generator) -> tuple[Array, str]:
     n = observations.size
     if isinstance(start, Completion):
-        return _given(start.factor, "the completion given as start", n, rank, observations.dtype), "an earlier completion"
+        return _given(
+            start.factor, "the completion given as start", n, rank, observations.dtype
+        ), "an earlier completion"
     if isinstance(start, (np.ndarray, list)):
         return _given(np.asarray(start), "start", n, rank, observations.dtype), "a given factor"
     chosen = _choose("start", start, STARTS, Start, DEFAULT_START)
@@ -239,5 +244,5 @@ def _warn_of_empty_rows(observations: Observations) -> None:
         f"nothing was seen of row{'s' if empty.size > 1 else ''} {', '.join(names)}{more}; "
         "completed with the least norm, which the data do not determine",
         CompletionWarning,
-        stacklevel=3,
+        stacklevel=4,
     )

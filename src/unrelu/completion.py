@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,7 +93,9 @@ class Completion:
             if observations.size != self.size:
                 raise InputError(f"X must have {self.size} rows like the completed matrix, got {observations.size}")
         if observations is None:
-            raise InputError("a loaded completion does not hold the seen entries; pass the matrix: completion.filled(X)")
+            raise InputError(
+                "a loaded completion does not hold the seen entries; pass the matrix: completion.filled(X)"
+            )
         result = self._dense()
         n, band = self.size, 256
         for start in range(0, n, band):
@@ -108,7 +111,9 @@ class Completion:
 
     def _framed(self, values: Array) -> Any:
         frame = None if self.observations is None else self.observations.frame
-        return values if frame is None else frame(values, index=list(self.labels or ()), columns=list(self.labels or ()))
+        return (
+            values if frame is None else frame(values, index=list(self.labels or ()), columns=list(self.labels or ()))
+        )
 
     def summary(self) -> dict[str, Any]:
         """What a person or a program wants to know at a glance, ready for JSON."""
@@ -163,13 +168,15 @@ class Completion:
         """Read what :meth:`save` wrote; labels come back as text."""
         path = Path(path)
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
                 factor, about = stored["factor"], json.loads(str(stored["about"]))
             if about["format"] != FORMAT:
-                raise InputError(f"{path.name} has format {about['format']}, this version reads format {FORMAT}; save it anew")
+                raise InputError(
+                    f"{path.name} has format {about['format']}, this version reads format {FORMAT}; save it anew"
+                )
         except FileNotFoundError:
             raise InputError(f"no such file: {path}") from None
-        except (OSError, KeyError, ValueError, EOFError) as error:
+        except (OSError, KeyError, ValueError, EOFError, BadZipFile) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{path.name} is not a saved completion, or only half of one ({error})") from None

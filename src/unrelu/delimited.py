@@ -197,8 +197,7 @@ def _read(
         labels = width > 1 and (cornerless or empty_corner or any(map(cells.is_text, heads)))
     if labels and width == 1:
         raise InputError(
-            f"{cells.name} has one column, which --labels takes for names; "
-            "expected at least one column of numbers"
+            f"{cells.name} has one column, which --labels takes for names; expected at least one column of numbers"
         )
 
     start = 0 if labels else 1

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any, TypeGuard
 
-__all__ = ["CompletionWarning", "InputError", "positions", "unknown_name"]
+__all__ = ["CompletionWarning", "InputError", "is_integer", "is_number", "positions", "unknown_name"]
 
 
 class InputError(ValueError):
@@ -18,6 +21,16 @@ class InputError(ValueError):
 
 class CompletionWarning(UserWarning):
     """The answer is given, and there is something about it that the caller should know."""
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a parameter is a finite real number (and not a truth value)."""
+    return not isinstance(value, bool) and isinstance(value, Real) and isfinite(value)
+
+
+def is_integer(value: Any) -> TypeGuard[int]:
+    """Whether a parameter is an integer (and not a truth value)."""
+    return not isinstance(value, bool) and isinstance(value, Integral)
 
 
 def positions(pairs: Iterable[Sequence[int]], total: int, most: int = 3) -> str:

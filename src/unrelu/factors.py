@@ -44,7 +44,7 @@ def distance(U: Array, V: Array) -> float:
     >>> round(distance(np.array([[3.0], [4.0]]), np.array([[0.0], [0.0]])), 12)
     25.0
     """
-    R = np.linalg.qr(np.hstack([U, V]).astype(np.float64), mode="r")
+    _, R = np.linalg.qr(np.hstack([U, V]).astype(np.float64))
     A, B = R[:, : U.shape[1]], R[:, U.shape[1] :]
     return float(np.linalg.norm(A @ A.T - B @ B.T))
 

@@ -104,9 +104,7 @@ def read_matrix(
                 raise InputError(f"{path} is empty; expected a matrix, so write the file again")
             if extension in _DELIMITERS:
                 delimiter = _DELIMITERS[extension]
-                table = Table(
-                    *read_delimited(handle, delimiter, path, header=header, labels=labels, missing=missing)
-                )
+                table = Table(*read_delimited(handle, delimiter, path, header=header, labels=labels, missing=missing))
             else:
                 table = (_read_mtx if extension == ".mtx" else _read_numpy)(handle, path)
     except FileNotFoundError as error:
@@ -140,18 +138,14 @@ def _without(values: Any, missing: Sequence[str]) -> Any:
 
 def _floating(array: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
     if array.dtype.kind not in "biuf":
-        raise InputError(
-            f"{name} holds values of type {array.dtype}; expected real numbers, so save it as float64"
-        )
+        raise InputError(f"{name} holds values of type {array.dtype}; expected real numbers, so save it as float64")
     narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4
     return array.astype(np.float32 if narrow else np.float64, copy=False)
 
 
 def _dense(array: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
     if array.ndim != 2:
-        raise InputError(
-            f"{name} holds an array of shape {array.shape}; expected a matrix, with two dimensions"
-        )
+        raise InputError(f"{name} holds an array of shape {array.shape}; expected a matrix, with two dimensions")
     return _floating(array, name)
 
 
@@ -162,9 +156,7 @@ def _sparse(matrix: Any, name: str) -> Any:
     if len(places) < stored.nnz:
         # SciPy would add such entries up, and the sum was never seen.
         row, column = divmod(int(places[times > 1][0]), stored.shape[1])
-        raise InputError(
-            f"{name} gives the entry in row {row + 1}, column {column + 1} twice or more; keep one value"
-        )
+        raise InputError(f"{name} gives the entry in row {row + 1}, column {column + 1} twice or more; keep one value")
     data = _floating(stored.data, name)
     return scipy.sparse.csr_array((data, (stored.row, stored.col)), shape=stored.shape)
 
@@ -172,10 +164,7 @@ def _sparse(matrix: Any, name: str) -> Any:
 def _read_numpy(handle: BinaryIO, name: str) -> Table:
     magic = handle.read(6)
     handle.seek(0)
-    pickled = (
-        f"{name} holds pickled Python objects, which can run code when opened; "
-        "save it as a plain numeric array"
-    )
+    pickled = f"{name} holds pickled Python objects, which can run code when opened; save it as a plain numeric array"
     try:
         if magic == b"\x93NUMPY":
             return Table(_dense(np.load(handle, allow_pickle=False), name))
@@ -194,9 +183,7 @@ def _read_numpy(handle: BinaryIO, name: str) -> Table:
         raise InputError(f"{name} is cut short or damaged; write it again or fetch a fresh copy") from error
     if magic.startswith(b"\x80"):  # how a pickle begins
         raise InputError(pickled)
-    raise InputError(
-        f"{name} is not a NumPy file, whatever its name says; write it with numpy.save or numpy.savez"
-    )
+    raise InputError(f"{name} is not a NumPy file, whatever its name says; write it with numpy.save or numpy.savez")
 
 
 def _read_archive(archive: Any, name: str) -> Table:
@@ -346,9 +333,7 @@ def _write_mtx(path: Path, values: Any, rows: Labels, columns: Labels) -> None:
         handle.write(f"%%MatrixMarket matrix {layout} {field} general\n{size}")
         if layout == "coordinate":
             handle.write(f" {values.nnz}\n")
-            entries = zip(
-                (values.row + 1).tolist(), (values.col + 1).tolist(), shortest(values.data), strict=True
-            )
+            entries = zip((values.row + 1).tolist(), (values.col + 1).tolist(), shortest(values.data), strict=True)
             handle.writelines(f"{row} {column} {number}\n" for row, column, number in entries)
         else:
             handle.write("\n")
@@ -433,27 +418,19 @@ def check_target(path: FilePath, *, inputs: Iterable[FilePath] = ()) -> None:
     if not folder.is_dir():
         raise InputError(f"{path} cannot be written, for there is no folder {folder}; make it first")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(
-            f"{path} cannot be written, for the folder {folder} is closed to you; choose another folder"
-        )
+        raise InputError(f"{path} cannot be written, for the folder {folder} is closed to you; choose another folder")
     if os.path.exists(path) and not os.access(path, os.W_OK):
-        raise InputError(
-            f"{path} is there and may not be written; change its permissions or choose another name"
-        )
+        raise InputError(f"{path} is there and may not be written; change its permissions or choose another name")
     for source in inputs:
         same = os.path.realpath(source) == os.path.realpath(path)
         with suppress(OSError):
             same = same or os.path.samefile(source, path)
         if same:
-            raise InputError(
-                f"{path} is the input and would be overwritten; choose another name for the output"
-            )
+            raise InputError(f"{path} is the input and would be overwritten; choose another name for the output")
 
 
 def _check_extension(path: FilePath, extension: str, accepted: Sequence[str]) -> None:
     if extension not in accepted:
         names = f"{', '.join(accepted[:-1])} or {accepted[-1]}"
         got = repr(extension) if extension else "none"
-        raise InputError(
-            f"{path} has no known format: expected the extension {names}, got {got}; rename or convert it"
-        )
+        raise InputError(f"{path} has no known format: expected the extension {names}, got {got}; rename or convert it")

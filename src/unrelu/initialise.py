@@ -50,7 +50,7 @@ class Start:
         Y *= np.sqrt(_scale(observations, Y))
         # float32 halves the memory and is more than a start needs; small matrices are not worth the loss.
         dtype = np.float64 if n <= 1000 and observations.dtype == np.float64 else np.float32
-        small = Y.astype(dtype)
+        small: Array = Y.astype(dtype)
         matrix = SymmetricTiles(n, dtype, lambda rows, cols: self.fill(observations, small, rows, cols))
         values, vectors = top_eigenpairs(matrix, rank, rng)
         if self.scaled:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unrelu.errors import InputError, positions, unknown_name
+from unrelu.errors import InputError, is_number, positions, unknown_name
 
 __all__ = ["Observations", "Side"]
 
@@ -71,7 +71,7 @@ class Observations:
         seen: str = "above",
         unknown: Any = None,
     ) -> Observations:
-        """Check the caller's matrix and say what it says; the matrix is neither copied (if it can be avoided) nor changed."""
+        """Check the caller's matrix; it is not changed, and copied only where that cannot be avoided."""
         if seen not in ("above", "below"):
             raise unknown_name("side seen", seen, ["above", "below"])
         threshold = _threshold(threshold)
@@ -187,9 +187,9 @@ class Observations:
         value = float(self.block(slice(row, row + 1), slice(col, col + 1))[0, 0])
         relation, other = ("≥", "below") if self.seen == "above" else ("≤", "above")
         return (
-            f"every seen entry must be {relation} threshold={self.threshold:g} (seen={self.seen!r}), but {wrong.count} "
-            f"are not, at {wrong}, the first being {value:g}; check threshold= and seen= (seen={other!r} turns the side "
-            "round), or pass threshold=None if absence says nothing"
+            f"every seen entry must be {relation} threshold={self.threshold:g} (seen={self.seen!r}), but "
+            f"{wrong.count} are not, at {wrong}, the first being {value:g}; check threshold= and seen= "
+            f"(seen={other!r} turns the side round), or pass threshold=None if absence says nothing"
         )
 
 
@@ -226,11 +226,9 @@ def _square_sum(values: FloatArray) -> float:
 
 
 def _threshold(threshold: Any) -> float | None:
-    if threshold is None:
-        return None
-    if isinstance(threshold, (bool, np.bool_, str)) or not np.isscalar(threshold) or not np.isfinite(threshold):  # type: ignore[arg-type]
+    if threshold is not None and not is_number(threshold):
         raise InputError(f"threshold must be a finite number, or None if absence says nothing; got {threshold!r}")
-    return float(threshold)  # type: ignore[arg-type]
+    return None if threshold is None else float(threshold)
 
 
 def _square(data: Any, name: str) -> int:
@@ -284,7 +282,7 @@ def _from_frame(X: Any) -> tuple[Any, tuple[Any, ...], Any]:
             why = "the same labels in another order" if set(rows) == set(cols) else "other labels"
             raise InputError(
                 f"index and columns of X must carry the same labels in the same order, but label {k} is {row!r} in the "
-                f"index and {col!r} in the columns ({why}); use X.loc[labels, labels], or X.to_numpy() to drop the labels"
+                f"index and {col!r} in the columns ({why}); use X.loc[labels, labels], or X.to_numpy() to drop them"
             )
     kinds = {np.dtype(d) if isinstance(d, np.dtype) else None for d in X.dtypes}
     dtype = np.float32 if kinds == {np.dtype(np.float32)} else np.float64
@@ -293,17 +291,20 @@ def _from_frame(X: Any) -> tuple[Any, tuple[Any, ...], Any]:
     try:
         return X.to_numpy(dtype=dtype, na_value=np.nan), tuple(rows), type(X)
     except (TypeError, ValueError):
-        bad = [name for name, d in X.dtypes.items() if not hasattr(d, "kind") or d.kind not in "iuf"]
+        name, kind = next(
+            ((name, d) for name, d in X.dtypes.items() if getattr(d, "kind", "O") not in "iuf"), ("?", "unknown")
+        )
         raise InputError(
-            f"X must hold numbers, but column {bad[0] if bad else '?'!r} has dtype {X.dtypes.iloc[0] if not bad else X[bad[0]].dtype}; "
-            "convert it with pandas.to_numeric"
+            f"X must hold numbers, but column {name!r} has dtype {kind}; convert it with pandas.to_numeric"
         ) from None
 
 
 def _floats(array: NDArray[Any], name: str, *, copy: bool = False, hide: BoolArray | None = None) -> FloatArray:
     kind = array.dtype.kind
     if kind == "c":
-        raise InputError(f"{name} must be real, got complex dtype {array.dtype}; pass the real part if that is what you mean")
+        raise InputError(
+            f"{name} must be real, got complex dtype {array.dtype}; pass the real part if that is what you mean"
+        )
     if kind == "b":
         raise InputError(f"{name} must hold numbers, got a boolean array; is this the mask rather than the values?")
     if kind not in "fiu":
@@ -320,5 +321,7 @@ def _mask(unknown: Any, n: int) -> BoolArray:
     if mask.shape != (n, n):
         raise InputError(f"unknown must have the shape of X, ({n}, {n}), got {mask.shape}")
     if mask.dtype.kind != "b":
-        raise InputError(f"unknown must be a boolean mask, got dtype {mask.dtype}; write unknown != 0 if that is what you mean")
+        raise InputError(
+            f"unknown must be a boolean mask, got dtype {mask.dtype}; write unknown != 0 if that is what you mean"
+        )
     return mask

@@ -22,6 +22,7 @@ class Bar:
     """
 
     def __init__(self, problem: PSDProblem, stopping: StoppingRule) -> None:
+        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         rules = stopping.rules if isinstance(stopping, AnyOf) else (stopping,)
@@ -31,7 +32,12 @@ class Bar:
         self._most = min((rule.count for rule in rules if isinstance(rule, MaxIterations)), default=0)
         self._first: float | None = None
         self._bar = Progress(
-            TextColumn("completing"), BarColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn(), transient=True
+            TextColumn("completing"),
+            BarColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),  # standard output belongs to the result
+            transient=True,
         )
         self._task = self._bar.add_task("completing", total=1.0, state="starting")
 
@@ -39,7 +45,9 @@ class Bar:
         self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._bar.stop()
 
     def also(self, callback: Callable[[Record], Any] | None) -> Callable[[Record], Any]:
@@ -53,11 +61,8 @@ class Bar:
 
     def show(self, record: Record) -> None:
         """Move the bar to this record."""
-        self._bar.update(
-            self._task,
-            completed=self.share(record),
-            state=f"iteration {record.iteration}  objective {record.objective:.2e}  gradient {record.gradient_norm:.1e}",
-        )
+        state = f"iteration {record.iteration}, objective {record.objective:.1e}, gradient {record.gradient_norm:.1e}"
+        self._bar.update(self._task, completed=self.share(record), state=state)
 
     def share(self, record: Record) -> float:
         """How far along this record is, between 0 and 1."""

@@ -44,8 +44,8 @@ def run(
 ) -> Outcome:
     """Step until a rule stops.
 
-    The point returned is the last one if that run converged, else the one with the lowest objective. Ctrl-C ends the run
-    like a rule does, with code ``interrupted``.
+    The point returned is the last one if that run converged, else the one with the lowest objective. Ctrl-C ends the
+    run like a rule does, with code ``interrupted``.
 
     Parameters
     ----------
@@ -82,7 +82,10 @@ def run(
     except KeyboardInterrupt:
         if best is None:
             raise
-        verdict = Verdict(Stop.INTERRUPTED, f"interrupted after iteration {history[-1].iteration}; this is the best point so far")
+        verdict = Verdict(
+            Stop.INTERRUPTED,
+            f"interrupted after iteration {history[-1].iteration}; this is the best point so far",
+        )
         return Outcome(best.point, verdict, history)
 
 

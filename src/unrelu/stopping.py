@@ -10,9 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
-from unrelu.errors import InputError
+from unrelu.errors import InputError, is_integer, is_number
 from unrelu.history import History, Stop, Verdict
 
 __all__ = [
@@ -55,7 +53,7 @@ def _number(name: str, value: float) -> str:
 
 
 def _positive(rule: StoppingRule, what: str, value: float, *, zero: bool = False) -> None:
-    if not (np.isscalar(value) and np.isfinite(value) and (value > 0 or (zero and value == 0))):
+    if not (is_number(value) and (value > 0 or (zero and value == 0))):
         least = "a finite number ≥ 0" if zero else "a finite positive number"
         raise InputError(f"{what} of {type(rule).__name__} must be {least}, got {value!r}")
 
@@ -151,7 +149,7 @@ class MaxIterations(StoppingRule):
     count: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.count, (int, np.integer)) or isinstance(self.count, bool) or self.count < 0:
+        if not is_integer(self.count) or self.count < 0:
             raise InputError(f"max_iter must be an integer ≥ 0, got {self.count!r}")
 
     def check(self, history: History, problem: Scaled) -> Verdict | None:
@@ -159,8 +157,8 @@ class MaxIterations(StoppingRule):
         if history[-1].iteration >= self.count:
             return Verdict(
                 Stop.MAX_ITERATIONS,
-                f"not converged after {_iterations(self.count)}: gradient norm is still {history[-1].gradient_norm:.2g}; "
-                "raise max_iter, or tol",
+                f"not converged after {_iterations(self.count)}: gradient norm is still "
+                f"{history[-1].gradient_norm:.2g}; raise max_iter, or tol",
             )
         return None
 

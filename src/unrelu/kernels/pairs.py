@@ -10,6 +10,7 @@ is absent, and all pairs together one constant. This is exact: value, gradient a
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +29,7 @@ def edges(n: int, tile: int = TILE) -> list[slice]:
     """Cut 0…n into equal pieces of at most ``tile`` rows."""
     pieces = -(-n // tile)
     cuts = [n * k // pieces for k in range(pieces + 1)]
-    return [slice(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [slice(a, b) for a, b in itertools.pairwise(cuts)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ def pair_block(observations: Observations, rows: slice, cols: slice) -> PairBloc
     absent = absent_forward.astype(np.uint8) + absent_backward
     p, q = np.where(seen_forward, forward, 0), np.where(seen_backward, backward, 0)
     mean = (p + q) / np.maximum(seen, 1).astype(forward.dtype)
-    apart = (p - q)[seen == 2].astype(np.float64)
+    apart = ((p - q) * (seen == 2)).astype(np.float64, copy=False).ravel()
     spread = float(apart @ apart) / 2
     # A block on the diagonal holds each pair twice.
     return PairBlock(mean, seen, absent, spread / 2 if rows == cols else spread)

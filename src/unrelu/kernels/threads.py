@@ -1,8 +1,9 @@
 """Tiles in parallel, BLAS alone in each: who owns the cores during a solve.
 
 A pass over the matrix is many small products and element-wise steps. BLAS threads help only the products and fight
-with ours over the cores, so a solve runs tiles on a thread pool (NumPy lets go of the interpreter lock inside each step)
-with BLAS held to one thread. How tiles are grouped never depends on the number of threads, so neither does any result.
+with ours over the cores, so a solve runs tiles on a thread pool (NumPy lets go of the interpreter lock inside each
+step) with BLAS held to one thread. How tiles are grouped never depends on the number of threads, so neither does any
+result.
 """
 
 from __future__ import annotations

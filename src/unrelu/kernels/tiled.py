@@ -68,25 +68,24 @@ class TiledKernel:
         # The hinge acts where UUᵀ − τ has this sign.
         self._wrong: Callable[..., Any] = np.greater if observations.absence_says == "below" else np.less
         require_memory(n * n // 2 * (dtype.itemsize + (3 if self.hinge else 1)), f"a {n}×{n} matrix")
-        self.constant, self.tiles = 0.0, []
         bands = edges(n)
-        for first, rows in enumerate(bands):
-            for cols in bands[first:]:
-                self.tiles.append(self._pack(observations, rows, cols))
+        places = [(rows, cols) for first, rows in enumerate(bands) for cols in bands[first:]]
+        packed = map_chunks(lambda place: self._pack(observations, *place), list(enumerate(places)))
+        self.tiles = [tile for tile, _ in packed]
+        self.constant = sum(spread for _, spread in packed) / 4
         wanted = min(MOST_CHUNKS, max(2, len(self.tiles) // TILES_PER_CHUNK))
         self.chunks = [self.tiles[k::wanted] for k in range(min(wanted, len(self.tiles)))]
 
-    def _pack(self, observations: Observations, rows: slice, cols: slice) -> _Tile:
-        pairs = pair_block(observations, rows, cols)
-        self.constant += pairs.spread / 4
+    def _pack(self, observations: Observations, index: int, place: tuple[slice, slice]) -> tuple[_Tile, float]:
+        pairs = pair_block(observations, *place)
         absent, mixed, target = None, None, pairs.mean
         if self.hinge:
             absent = pairs.absent
-            both = np.flatnonzero((pairs.seen > 0) & (absent > 0))
-            mixed = both if both.size else None
+            both = (pairs.seen > 0) & (absent > 0)
+            mixed = np.flatnonzero(both) if both.any() else None
             absent[pairs.seen > 0] = 0
-            target[absent > 0] = self.threshold
-        return _Tile(rows, cols, target, pairs.seen, absent, mixed, len(self.tiles))
+            np.copyto(target, self.threshold, where=absent > 0)
+        return _Tile(*place, target, pairs.seen, absent, mixed, index), pairs.spread
 
     # Each pass below is a loop over tiles in chunks; the sums of the chunks are added in a fixed order.
 
@@ -215,10 +214,10 @@ class _Scratch:
         return self._arrays[key]
 
     def pair(self, tile: _Tile) -> tuple[Array, Array]:
-        return self._get(0, tile.target.shape), self._get(1, tile.target.shape)  # type: ignore[arg-type]
+        return self._get(0, tile.target.shape), self._get(1, tile.target.shape)
 
     def second_pair(self, tile: _Tile) -> tuple[Array, Array]:
-        return self._get(2, tile.target.shape), self._get(3, tile.target.shape)  # type: ignore[arg-type]
+        return self._get(2, tile.target.shape), self._get(3, tile.target.shape)
 
 
 def _dot(A: Array, B: Array) -> float:

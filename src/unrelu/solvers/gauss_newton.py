@@ -38,8 +38,8 @@ class GaussNewton(Solver[_State]):
 
     J is the derivative of U ↦ (UUᵀ)_Ω, so ½JᵀJ D = (S ∘ (UDᵀ + DUᵀ))U. The preconditioner (UᵀU)⁻¹ removes the
     conditioning of U. F along a line is a quartic, whose global minimum over t > 0 is found exactly from its
-    coefficients; under ``one-sided`` it is quartic up to the first kink, and the search goes on across kinks until value
-    and slope have fallen. The objective never rises beyond rounding.
+    coefficients; under ``one-sided`` it is quartic up to the first kink, and the search goes on across kinks until
+    value and slope have fallen. The objective never rises beyond rounding.
 
     Parameters
     ----------
@@ -84,7 +84,12 @@ class GaussNewton(Solver[_State]):
         found, length, trials = _search(problem, point, D)
         details = {"step": length, "inner": float(inner), "trials": float(trials)}
         if found is None:
-            return _State(point, details, "no step along the Gauss–Newton direction lowers the objective: rounding level", state.forcing)
+            return _State(
+                point,
+                details,
+                "no step along the Gauss–Newton direction lowers the objective: rounding level",
+                state.forcing,
+            )
         ratio = found.gradient_norm / point.gradient_norm if point.gradient_norm > 0 else 0.0
         forcing = min(self.forcing, max(self.tightest, 0.9 * ratio**2))
         return _State(found, details, None, forcing)

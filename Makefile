@@ -1,0 +1,21 @@
+.PHONY: demo test slow check bench picture
+
+demo:
+	unrelu demo
+
+test:
+	pytest
+
+slow:
+	pytest -m slow
+
+check:
+	ruff check .
+	ruff format --check .
+	mypy
+
+bench:
+	cd benchmarks && python foundation.py
+
+picture:
+	unrelu demo -o build/demo && cp build/demo/completed.png docs/images/completed.png

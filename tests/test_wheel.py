@@ -1,0 +1,40 @@
+"""What a stranger installs: the bare wheel in an empty environment."""
+
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+COMPLETE = """
+import sys
+import numpy as np
+import unrelu
+U = np.random.default_rng(0).standard_normal((60, 2))
+M = U @ U.T
+completion = unrelu.complete(np.where(M >= 0, M, np.nan), 2, rng=1)
+assert completion.verdict.converged, completion.verdict
+assert np.abs(completion.matrix() - M).max() < 1e-8
+assert "matplotlib" not in sys.modules
+print(unrelu.__file__)
+"""
+
+
+def test_bare_wheel_in_an_empty_environment(tmp_path):
+    if not (ROOT / "pyproject.toml").exists():
+        pytest.skip("the source tree is not here; there is nothing to build a wheel from")
+    run = {"check": True, "capture_output": True, "text": True, "cwd": tmp_path}
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-deps", "-q", "-w", str(tmp_path), str(ROOT)], **run)
+    (wheel,) = tmp_path.glob("unrelu-*.whl")
+    venv.create(tmp_path / "empty", with_pip=True)
+    python = tmp_path / "empty" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", str(wheel)], **run)
+    where = subprocess.run([python, "-c", COMPLETE], **run).stdout
+    assert str(tmp_path) in where
+    assert (Path(where.strip()).parent / "py.typed").exists()
+    extras = subprocess.run([python, "-m", "pip", "list"], **run).stdout
+    for name in ("pandas", "pytest", "hypothesis", "torch", "numba"):
+        assert f"\n{name} " not in extras

@@ -6,11 +6,12 @@ and with pymanopt's trust regions from the same start, memory with the size of t
 
 import time
 import tracemalloc
+from functools import partial
 
 import numpy as np
-from common import best, save, show, versions
 
 import unrelu
+from common import best, save, show, versions
 from unrelu.datasets import planted
 from unrelu.factors import relative_error
 from unrelu.kernels.threads import owning_the_cores
@@ -36,9 +37,9 @@ def passes(n=4000, rank=20):
             problem = PSDProblem(Observations.of(X), rank, loss)
             point = problem.evaluate(U)
             for name, function, asked in (
-                ("value and gradient", lambda: problem.evaluate(U), "≤ 1"),
-                ("curvature product", lambda: problem.curvature(point, D), "≤ 1.5"),
-                ("line polynomial", lambda: problem.line(point, D), None),
+                ("value and gradient", partial(problem.evaluate, U), "≤ 1"),
+                ("curvature product", partial(problem.curvature, point, D), "≤ 1.5"),
+                ("line polynomial", partial(problem.line, point, D), None),
             ):
                 seconds = best(function)
                 rows.append(
@@ -167,8 +168,8 @@ def main():
     results = {"versions": about, "passes": passes(), "memory": memory(), "solves": solves()}
     show("One pass at n=4000, r=20", results["passes"], ["pass", "seconds", "ratio", "asked"])
     show("Memory", results["memory"], ["solve", "peak / size of X", "asked"])
-    show("To a gradient norm of 1e-4 at n=1000, r=20, the same start", results["solves"],
-         ["family", "method", "seconds", "ratio to gauss-newton", "asked", "iterations", "error", "verdict"])  # fmt: skip
+    columns = ["family", "method", "seconds", "ratio to gauss-newton", "asked", "iterations", "error", "verdict"]
+    show("To a gradient norm of 1e-4 at n=1000, r=20, the same start", results["solves"], columns)
     save("foundation", results)
 
 

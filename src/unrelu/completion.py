@@ -93,9 +93,7 @@ class Completion:
             if observations.size != self.size:
                 raise InputError(f"X must have {self.size} rows like the completed matrix, got {observations.size}")
         if observations is None:
-            raise InputError(
-                "a loaded completion does not hold the seen entries; pass the matrix: completion.filled(X)"
-            )
+            raise InputError("this completion does not hold the seen entries; pass the matrix: completion.filled(X)")
         result = self._dense()
         n, band = self.size, 256
         for start in range(0, n, band):

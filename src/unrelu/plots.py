@@ -89,7 +89,7 @@ def _seen(completion: Completion, X: Any) -> NDArray[Any]:
         return np.asarray(X, dtype=float)
     if completion.observations is None:
         raise InputError(
-            "a loaded completion does not hold the seen entries; pass the matrix: draw_completion(completion, X)"
+            "this completion does not hold the seen entries; pass the matrix: draw_completion(completion, X)"
         )
     whole = slice(0, completion.size)
     return completion.observations.block(whole, whole)

@@ -23,6 +23,8 @@ Array = NDArray[np.floating[Any]]
 DECREASE = 1e-4
 CURVATURE = 0.9
 MOST_TRIALS = 12
+# Where F no longer resolves a decrease, so many steps may pass without a new lowest gradient norm.
+PATIENCE = 10
 # Eigenvalues of UᵀU below this share of the largest count as this share in the preconditioner.
 SMALLEST_SHARE = 1e-12
 
@@ -30,6 +32,8 @@ SMALLEST_SHARE = 1e-12
 @dataclass(frozen=True, eq=False)
 class _State(Iterate):
     forcing: float = 0.1
+    lowest: float = np.inf  # gradient norm
+    idle: int = 0  # steps since then, counted only where F no longer resolves a decrease
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,8 @@ class GaussNewton(Solver[_State]):
 
     def start(self, problem: PSDProblem, factor: Array) -> _State:
         """Measure the starting point."""
-        return _State(problem.evaluate(factor), {}, None, self.forcing)
+        point = problem.evaluate(factor)
+        return _State(point, {}, None, self.forcing, point.gradient_norm)
 
     def step(self, problem: PSDProblem, state: _State) -> _State:
         """One direction and one line search."""
@@ -83,16 +88,18 @@ class GaussNewton(Solver[_State]):
         D, inner = self._direction(problem, point, state.forcing)
         found, length, trials = _search(problem, point, D)
         details = {"step": length, "inner": float(inner), "trials": float(trials)}
-        if found is None:
-            return _State(
-                point,
-                details,
-                "no step along the Gauss–Newton direction lowers the objective: rounding level",
-                state.forcing,
-            )
+        idle = 0
+        if (
+            found is not None
+            and found.gradient_norm >= state.lowest
+            and found.value > point.value - _rounding(problem, point)
+        ):
+            idle = state.idle + 1
+        if found is None or idle > PATIENCE:
+            return _State(point, details, "no step along the Gauss–Newton direction helps any more: rounding level")
         ratio = found.gradient_norm / point.gradient_norm if point.gradient_norm > 0 else 0.0
         forcing = min(self.forcing, max(self.tightest, 0.9 * ratio**2))
-        return _State(found, details, None, forcing)
+        return _State(found, details, None, forcing, min(state.lowest, found.gradient_norm), idle)
 
     def _direction(self, problem: PSDProblem, point: Point, forcing: float) -> tuple[Array, int]:
         """Conjugate gradients on ½JᵀJ D = −∇F, preconditioned with (UᵀU)⁻¹."""
@@ -128,8 +135,7 @@ def _search(problem: PSDProblem, point: Point, D: Array) -> tuple[Point | None, 
     if not (slope < 0 and np.all(np.isfinite(polynomial))):
         return None, 0.0, 0
     length = minimise_quartic(polynomial)
-    eps = float(np.finfo(problem.dtype).eps)
-    rounding = 4 * eps * (point.value + eps * problem.observations.norm**2)
+    rounding = _rounding(problem, point)
     low, high = 0.0, np.inf
     for trial in range(1, MOST_TRIALS + 1):
         there = problem.evaluate(point.factor + point.factor.dtype.type(length) * D)
@@ -146,13 +152,20 @@ def _search(problem: PSDProblem, point: Point, D: Array) -> tuple[Point | None, 
 def _accept(point: Point, there: Point, length: float, slope: float, D: Array, rounding: float) -> bool:
     if not np.isfinite(there.value):
         return False
-    # Where the decrease itself is below rounding of F, only the gradient can still tell progress.
+    flatter = abs(_inner(there.gradient, D)) <= CURVATURE * abs(slope)
+    # Where the decrease itself is below rounding of F, only the slope can still tell progress (Hager and Zhang's
+    # approximate Wolfe conditions).
     if -length * slope <= rounding and there.value <= point.value + rounding:
-        return there.gradient_norm < 0.9 * point.gradient_norm
+        return flatter
     if there.weights is None:  # no kinks: the length is the exact minimiser
         return there.value <= point.value
-    falls = there.value <= point.value + DECREASE * length * slope
-    return falls and abs(_inner(there.gradient, D)) <= CURVATURE * abs(slope)
+    return there.value <= point.value + DECREASE * length * slope and flatter
+
+
+def _rounding(problem: PSDProblem, point: Point) -> float:
+    """By how much the computed F may be off: its own rounding, and that of each residual against the data."""
+    eps = float(np.finfo(problem.dtype).eps)
+    return 4 * eps * (point.value + eps * problem.observations.norm**2)
 
 
 def minimise_quartic(coefficients: NDArray[np.float64]) -> float:

@@ -30,7 +30,7 @@ ROOMS = [
     ["estimators"],
     ["plots"],
     ["demo"],
-    ["cli"],
+    ["cli", "__main__"],
 ]
 PLACE = {name: place for place, names in enumerate(ROOMS) for name in names}
 

@@ -15,7 +15,7 @@ import pytest
 from helpers import relu_instance
 from unrelu.files import read_matrix, write_matrix
 
-UNRELU = [sys.executable, "-c", "from unrelu.cli import main; main()"]
+UNRELU = [sys.executable, "-m", "unrelu"]
 # Rich draws help boxes to the width of the terminal; tests read words, not boxes.
 PLAIN = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
 
@@ -192,25 +192,32 @@ def test_warning_of_a_row_with_nothing_seen(folder):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["none.csv", "-r", "3", "-o", "out.csv"], "none.csv"),
+        (["none.csv", "-r", "3", "-o", "out.csv"], "none.csv does not exist; check the name and the folder it is in"),
         (
             ["observed.csv", "-r", "0", "-o", "out.csv"],
             "error: rank must be between 1 and 60, the size of the matrix; got 0",
         ),
-        (["observed.csv", "-r", "3", "-o", "observed.csv"], "observed.csv"),
-        (["observed.csv", "-r", "3", "-o", "out.xlsx"], ".csv"),
-        (["observed.csv", "-r", "3", "-o", "no/such/out.csv"], "no"),
-        (["observed.csv", "-r", "3", "-o", "."], "error: "),
+        (
+            ["observed.csv", "-r", "3", "-o", "observed.csv"],
+            "observed.csv is the input and would be overwritten; choose another name",
+        ),
+        (
+            ["observed.csv", "-r", "3", "-o", "out.xlsx"],
+            "expected the extension .csv, .tsv, .npy, .npz or .mtx, got '.xlsx'",
+        ),
+        (["observed.csv", "-r", "3", "-o", "no/such/out.csv"], "cannot be written, for there is no folder"),
+        (["observed.csv", "-r", "3", "-o", "."], "error: . has no known format"),
         (["ragged.csv", "-r", "1", "-o", "out.csv"], "ragged.csv, line 2 has 1 cell where 2 were expected"),
-        (["half.npy", "-r", "1", "-o", "out.csv"], "half.npy"),
-        (["pickled.npy", "-r", "1", "-o", "out.csv"], "pickled"),
+        (["half.npy", "-r", "1", "-o", "out.csv"], "half.npy is cut short or damaged; write it again"),
+        (["pickled.npy", "-r", "1", "-o", "out.csv"], "holds pickled Python objects, which can run code"),
         (["observed.csv", "-r", "3", "-o", "out.csv", "--method", "newton"], "did you mean 'gauss-newton'?"),
         (
             ["observed.csv", "-r", "3", "-o", "out.csv", "--threshold", "1"],
             "every seen entry must be ≥ threshold=1",
         ),
         (["observed.csv", "-r", "3", "-o", "out.csv", "--unknown", "observed.csv"], "must hold only 0 and 1"),
-        (["wide.csv", "-r", "1", "-o", "out.csv"], "X must be square, got 1 rows and 2 columns"),
+        (["observed.csv", "-r", "3", "-o", "out.csv", "--threshold", "1", "--no-threshold"], "contradict each other"),
+        (["wide.csv", "-r", "1", "-o", "out.csv"], "error: wide.csv must be square, got 1 rows and 2 columns"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(folder, arguments, text):
@@ -269,6 +276,38 @@ def test_ctrl_c_writes_nothing_and_exits_with_130(folder):
         "slow.npy",
         "truth.npy",
     ]
+
+
+def test_ctrl_c_in_the_demo_leaves_nothing(folder):
+    process = subprocess.Popen(
+        [*UNRELU, "demo", "--size", "1200", "--rank", "250", "-o", "shown"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=PLAIN,
+    )  # fmt: skip
+    assert process.stdout.readline().startswith("A 1200×1200")
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "nothing was written" in errors
+    assert not (folder / "shown").exists()
+
+
+def test_a_reader_that_leaves_early_is_no_failure(folder):
+    command = " ".join([*UNRELU[:1], "-m unrelu complete observed.csv -r 3 -o out.csv | true; exit ${PIPESTATUS[0]}"])
+    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, env=PLAIN, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert (folder / "out.csv").exists()
+
+
+def test_labels_of_the_truth_must_agree(folder):
+    M, X = relu_instance(20, 2)
+    names = [f"s{k}" for k in range(20)]
+    write_matrix(folder / "x.csv", X, rows=names, columns=names)
+    write_matrix(folder / "t.csv", M, rows=names[::-1], columns=names[::-1])
+    done = unrelu("complete", "x.csv", "-r", 2, "-o", "out.csv", "--truth", "t.csv", cwd=folder)
+    assert done.returncode == 2
+    assert "t.csv must carry the same labels in the same order, but differs from label 1 on" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["complete", "--help"], ["demo", "--help"]])

@@ -1,5 +1,8 @@
 """The front door: what it takes, what it gives back, what it refuses and in which words."""
 
+import dataclasses
+import json
+import pickle
 import warnings
 
 import numpy as np
@@ -22,14 +25,14 @@ class TestWhatItTakes:
         X.setflags(write=False)
         completion = complete(X, 3, rng=0)
         np.testing.assert_array_equal(X, before)
-        assert completion.observations.data is X
+        assert completion.source is X
 
     def test_masked_array(self):
         M, X = relu_instance()
         masked = np.ma.masked_array(M, mask=M < 0)
         completion = complete(masked, 3, rng=0)
         assert completion.factor.tobytes() == complete(X, 3, rng=0).factor.tobytes()
-        assert masked.data is not completion.observations.data
+        assert completion.source is masked
         np.testing.assert_array_equal(masked.data, M)
 
     @pytest.mark.parametrize("kind", [sp.csr_array, sp.coo_array, sp.csc_array, sp.csr_matrix, sp.lil_array])
@@ -45,7 +48,7 @@ class TestWhatItTakes:
         i, j = np.indices((3, 3)).reshape(2, -1)
         sparse = sp.coo_array((np.array([1.0, 0, 0, 0, 1, 0, 0, 0, 1]), (i, j)), shape=(3, 3))
         completion = complete(sparse, 3, rng=0)
-        assert completion.observations.count == 9
+        assert completion.seen == (9, pytest.approx(np.sqrt(3)))
         np.testing.assert_allclose(completion.matrix(), np.eye(3), atol=1e-8)
 
     def test_sparse_input_is_not_modified(self):
@@ -116,7 +119,7 @@ class TestWhatItTakes:
         assert later.history[-1].iteration <= 1
         assert complete(X, 3, start=first.factor).factor.tobytes() == later.factor.tobytes()
 
-    def test_progress_shows_and_changes_nothing(self, capsys):
+    def test_progress_changes_nothing(self):
         _, X = relu_instance(40, 2)
         assert complete(X, 2, rng=0, progress=True).factor.tobytes() == complete(X, 2, rng=0).factor.tobytes()
 
@@ -162,10 +165,37 @@ class TestWhatItTakes:
     def test_one_by_one(self):
         assert complete([[4.0]], 1, rng=0).matrix()[0, 0] == pytest.approx(4)
 
-    def test_full_rank(self):
-        _, X = relu_instance(12, 2)
-        completion = complete(X, 12, rng=0, max_iter=20)
-        assert np.isfinite(completion.factor).all()
+    @pytest.mark.parametrize(("true", "rank"), [(3, 6), (3, 12), (3, 40), (40, 40)])
+    def test_a_rank_above_that_of_the_data_still_fits(self, true, rank):
+        _, X = relu_instance(40, true)
+        completion = complete(X, rank, rng=0)
+        assert completion.residual < 1e-6, completion
+
+    def test_spec_7_seeds_and_generators_are_the_same(self):
+        _, X = relu_instance(40, 2)
+        assert (
+            complete(X, 2, rng=3, max_iter=0).factor.tobytes()
+            == complete(X, 2, rng=np.random.default_rng(3), max_iter=0).factor.tobytes()
+        )
+
+    def test_a_frame_as_start(self):
+        _, X = relu_instance(40, 2)
+        first = complete(X, 2, rng=0)
+        again = complete(X, 2, start=pd.DataFrame(first.factor))
+        assert again.history[-1].iteration == 0
+
+    def test_big_endian_and_nullable_single_precision_stay_single(self):
+        _, X = relu_instance(20, 2)
+        assert complete(X.astype(">f4"), 2, rng=0).factor.dtype == np.float32
+        assert complete(pd.DataFrame(X).astype("Float32"), 2, rng=0).factor.dtype == np.float32
+
+    def test_one_triangle_alone_is_fine_where_absence_says_nothing(self):
+        M, _ = relu_instance(60, 2)
+        X = np.where(np.triu(np.ones((60, 60), bool)), M, nan)
+        assert error(complete(X, 2, threshold=None, rng=0), M) < RECOVERED
+        X[M < 0] = nan
+        below = np.tril(np.ones((60, 60), bool), -1)
+        assert error(complete(X, 2, unknown=below, rng=0), M) < RECOVERED
 
 
 class TestWhatItGives:
@@ -188,8 +218,9 @@ class TestWhatItGives:
 
     def test_nothing_n_by_n_is_kept(self):
         completion = complete(relu_instance(300, 3)[1], 3, rng=0)
-        held = {k: v for k, v in vars(completion).items() if k != "observations"}
-        assert not any(isinstance(v, np.ndarray) and v.size >= 300 * 300 for v in held.values())
+        held = [value for name, value in vars(completion).items() if name != "source"]
+        assert not any(isinstance(value, np.ndarray) and value.size >= 300 * 300 for value in held)
+        assert len(pickle.dumps(dataclasses.replace(completion, source=None))) < 300 * 300
 
     def test_residual_is_relative_to_the_data(self):
         M, X = relu_instance(sigma=0.1)
@@ -204,6 +235,35 @@ class TestWhatItGives:
         assert with_truth.factor.tobytes() == complete(X, 3, rng=0).factor.tobytes()
         assert with_truth.history.column("error")[-1] < 1e-8
 
+    def test_filled_refuses_a_matrix_that_has_changed(self):
+        _, X = relu_instance(40, 2)
+        completion = complete(X, 2, rng=0)
+        X[np.isnan(X)] = 0
+        with pytest.raises(unrelu.InputError, match="X has changed since it was completed"):
+            completion.filled()
+
+    def test_index_names_and_types_come_back(self):
+        _, X = relu_instance(4, 1)
+        index = pd.MultiIndex.from_product([["a", "b"], [1, 2]], names=["site", "depth"])
+        frame = pd.DataFrame(X, index=index, columns=index)
+        pd.testing.assert_index_equal(complete(frame, 1, rng=0).matrix().index, index)
+
+    def test_summary_tells_of_the_point_that_is_returned(self):
+        M, X = relu_instance()
+        completion = complete(X, 3, method=unrelu.GradientDescent(step_size=0.2), rng=1, truth=M)
+        about = completion.summary()
+        assert about["code"] == "diverged"
+        assert about["error"] == pytest.approx(error(completion, M))
+        json.dumps(about, allow_nan=False)
+
+    def test_entries_refuse_positions_that_are_not_there(self):
+        completion = complete([[1.0]], 1, rng=0)
+        assert completion.entries([], []).shape == (0,)
+        with pytest.raises(unrelu.InputError, match="must be positions below 1, got 1 to 1"):
+            completion.entries([1], [0])
+        with pytest.raises(unrelu.InputError, match="must be integer positions, got dtype float64"):
+            completion.entries([0.0], [0])
+
     def test_save_and_load(self, tmp_path):
         M, X = relu_instance(40, 2)
         names = [f"r{k}" for k in range(40)]
@@ -216,7 +276,7 @@ class TestWhatItGives:
         assert loaded.labels == tuple(names)
         assert loaded.summary() == completion.summary()
         np.testing.assert_array_equal(loaded.filled(X), completion.filled().to_numpy())
-        with pytest.raises(unrelu.InputError, match=r"pass the matrix: completion\.filled"):
+        with pytest.raises(unrelu.InputError, match="pass the matrix that was completed as X"):
             loaded.filled()
         with pytest.raises(unrelu.InputError, match="must have 40 rows like the completed matrix, got 39"):
             loaded.filled(X[:39, :39])
@@ -254,7 +314,7 @@ FRAME = pd.DataFrame(GOOD, index=["a", "b"], columns=["b", "a"])
         (dict(X=np.array([["a", "b"], ["c", "d"]])), r"X must hold numbers, got dtype <U1; convert it"),
         (dict(X=np.ones((2, 2), bool)), r"got a boolean array; is this the mask rather than the values?"),
         (dict(X=[[1.0, np.inf], [-np.inf, 1]]), r"got 2 infinite entries, at (0, 1), (1, 0); write NaN"),
-        (dict(X=np.full((3, 3), nan)), r"X must have at least one seen entry, got only NaN"),
+        (dict(X=np.full((3, 3), nan)), r"X must have at least one seen entry, got none"),
         (dict(X=GOOD, rank=0), r"rank must be between 1 and 2, the size of the matrix; got 0"),
         (dict(X=GOOD, rank=3), r"rank must be between 1 and 2, the size of the matrix; got 3"),
         (dict(X=GOOD, rank=1.0), r"rank must be an integer between 1 and 2, the size of the matrix; got 1.0"),
@@ -301,7 +361,7 @@ FRAME = pd.DataFrame(GOOD, index=["a", "b"], columns=["b", "a"])
         ),
         (
             dict(X=GOOD, method=7),
-            r"method must be one of auto, gauss-newton, gradient-descent, or a Solver; got 7",
+            r"method must be one of auto, gauss-newton, gradient-descent, or a Solver; got int",
         ),
         (
             dict(X=GOOD, start="tailord"),
@@ -320,7 +380,7 @@ FRAME = pd.DataFrame(GOOD, index=["a", "b"], columns=["b", "a"])
         (dict(X=GOOD, max_iter=-1), r"max_iter must be an integer ≥ 0, got -1"),
         (dict(X=GOOD, max_iter=2.5), r"max_iter must be an integer ≥ 0, got 2.5"),
         (dict(X=GOOD, truth=np.ones((3, 3))), r"truth must have the shape of X, (2, 2), got (3, 3)"),
-        (dict(X=GOOD, truth=GOOD), r"truth must be complete and finite, got NaN or infinite entries"),
+        (dict(X=GOOD, truth=GOOD), r"truth must be complete and finite, got gaps at (0, 1), (1, 0)"),
         (dict(X=GOOD, truth=[["a", "b"], ["c", "d"]]), r"truth must hold real numbers, got dtype <U1"),
         (dict(X=GOOD, rng="seed"), r"rng must be an integer ≥ 0, a numpy Generator or None, got 'seed'"),
         (dict(X=GOOD, rng=-1), r"rng must be an integer ≥ 0, a numpy Generator or None, got -1"),
@@ -330,6 +390,37 @@ FRAME = pd.DataFrame(GOOD, index=["a", "b"], columns=["b", "a"])
             r"index and columns of X must carry the same labels in the same order, but label 0 is 'a' in the index "
             r"and 'b' in the columns (the same labels in another order); use X.loc[labels, labels]",
         ),
+        (
+            dict(X=FRAME.T.T.set_axis(["a", "b"], axis=1), truth=FRAME),
+            r"truth must carry the labels of X in the same order",
+        ),
+        (
+            dict(X=FRAME.set_axis(["a", "b"], axis=1), unknown=FRAME.isna()),
+            r"unknown must carry the labels of X in the same order, but its columns differs from label 0 on",
+        ),
+        (dict(X=pd.DataFrame(GOOD).astype(complex)), r"X must hold numbers, but column 0 has dtype complex128"),
+        (dict(X=pd.DataFrame(GOOD).astype(str)), r"X must hold numbers, but column 0 has dtype"),
+        (dict(X=pd.DataFrame(GOOD) > 0), r"X must hold numbers, but column 0 has dtype bool"),
+        (
+            dict(X=[[1.0, 2.0], [nan, 1.0]]),
+            r"only the upper triangle of X holds seen entries, which with a threshold says",
+        ),
+        (dict(X=sp.csr_array(np.tril(np.ones((2, 2))))), r"only the lower triangle of X holds seen entries"),
+        (dict(X=GOOD, start=np.zeros((2, 1))), r"start must have no zero column, which no gradient method ever leaves"),
+        (dict(X=GOOD, start=(1, 2)), r"an array of shape (n, rank), a Completion, or a Start; got tuple"),
+        (dict(X=GOOD, start=[[1.0], [1.0, 2.0]]), r"got rows of different lengths"),
+        (
+            dict(X=GOOD, unknown=[[True], [True, False]]),
+            r"unknown must be a boolean mask, got rows of different lengths",
+        ),
+        (
+            dict(X=GOOD, truth=[[1.0], [1.0, 2.0]]),
+            r"truth must be a square matrix of numbers, got rows of different lengths",
+        ),
+        (dict(X=GOOD, method=unrelu.GaussNewton), r"write GaussNewton() instead of the class"),
+        (dict(X=GOOD, loss=np.ones(2)), r"loss must be one of auto, observed, one-sided, or a Loss; got ndarray"),
+        (dict(X=GOOD, seen=np.ones(2)), r"unknown side seen"),
+        (dict(X=GOOD, rng=True), r"rng must be an integer ≥ 0, a numpy Generator or None, got True"),
         (dict(X=FRAME.iloc[:1]), r"X must be square, got 1 rows and 2 columns"),
         (
             dict(X=pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}, index=["a", "b"])),

@@ -345,7 +345,7 @@ def test_the_training_data_are_let_go(method):
     completer = PSDCompleter(rank=3, random_state=0)
     X = positive_part(planted())
     getattr(completer, method)(X)
-    assert completer.completion_.observations is None
+    assert completer.completion_.source is None
     np.testing.assert_allclose(completer.completion_.filled(X), planted(), rtol=0, atol=EXACT)
 
 
@@ -461,7 +461,7 @@ def test_a_grid_search_finds_the_rank():
         (
             {},
             np.full((4, 4), NAN),
-            "X must have at least one seen entry, got only NaN; there is nothing to complete from",
+            "X must have at least one seen entry, got none; there is nothing to complete from",
         ),
         (
             {},

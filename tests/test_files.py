@@ -102,8 +102,6 @@ def test_line_ends_and_byte_order_mark(folder, bom, end):
         ('"x, y","b ""q"""\n1,2\n3,4\n', None, ("x, y", 'b "q"')),
         ('"two\nlines",b\n1,2\n3,4\n', None, ("two\nlines", "b")),
         ("a,a\nx,1,2\nx,3,4\n", ("x", "x"), ("a", "a")),
-        (",0,1\n0,1,2\n1,3,4\n", ("0", "1"), ("0", "1")),
-        (",0,1\nx,1,2\ny,3,4\n", ("x", "y"), ("0", "1")),
         ("id,0,1\nx,1,2\ny,3,4\n", ("x", "y"), ("0", "1")),
     ],
 )
@@ -116,6 +114,25 @@ def test_a_name_in_the_first_row_makes_it_a_header_unless_told(folder):
     text = "x,5,3\ny,3,4\n"
     assert_table(read_text(text), [[3, 4]], ("y",), ("5", "3"))
     assert_table(read_text(text, header=False), [[5, 3], [3, 4]], ("x", "y"))
+
+
+def test_row_numbers_of_pandas_could_be_entries(folder):
+    text = ",0,1\n0,1,2\n1,3,4\n"
+    assert_refused(
+        "m.csv: the first row and the first column count 0, 1, 2, …, which may be row numbers or entries; "
+        "say --header --labels if they are names, --no-header --no-labels if they are entries",
+        read_text,
+        text,
+    )
+    assert_table(read_text(text, header=True, labels=True), [[1, 2], [3, 4]], ("0", "1"), ("0", "1"))
+    assert_table(read_text(text, header=False, labels=False), [[NAN, 0, 1], [0, 1, 2], [1, 3, 4]])
+
+
+def test_zero_bytes_in_matrix_market_do_not_reach_scipy(folder):
+    Path("z.mtx").write_bytes(b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 2\x007\n")
+    assert_refused(
+        "z.mtx holds zero bytes where text was expected; write it again or fetch a fresh copy", read_matrix, "z.mtx"
+    )
 
 
 def test_header_and_labels_as_told(folder):
@@ -144,7 +161,7 @@ def test_single_column(folder, text, values, columns):
 def test_what_pandas_writes(folder):
     frame = pd.DataFrame([[1.5, NAN, 0.1], [2, 3, 4]])
     frame.to_csv("m.csv")
-    assert_table(read_matrix("m.csv"), frame, ("0", "1"), ("0", "1", "2"))
+    assert_table(read_matrix("m.csv", header=True, labels=True), frame, ("0", "1"), ("0", "1", "2"))
     frame.set_axis(["x", "y"]).set_axis(["a", "b", "c"], axis=1).to_csv("m.csv", index_label="id")
     assert_table(read_matrix("m.csv"), frame, ("x", "y"), ("a", "b", "c"))
 

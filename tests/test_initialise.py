@@ -4,7 +4,7 @@ import pytest
 import unrelu
 from helpers import asymmetric_instance, relu_instance
 from unrelu import factors, sampling
-from unrelu.initialise import STARTS, RandomImputation, RandomSpectral, Tailored
+from unrelu.initialise import STARTS, Gaussian, RandomImputation, RandomSpectral, Tailored
 from unrelu.observations import Observations
 
 
@@ -12,7 +12,7 @@ def start(kind, X, rank, seed=3, **how):
     return kind(X if isinstance(X, Observations) else Observations.of(X, **how), rank, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("kind", STARTS.values())
+@pytest.mark.parametrize("kind", [kind for kind in STARTS.values() if kind is not Gaussian])
 @pytest.mark.parametrize("n", [90, 500])
 def test_columns_are_scaled_or_orthonormal_on_request(kind, n):
     _, X = relu_instance(n, 4)
@@ -42,7 +42,7 @@ def test_random_imputation_fills_on_either_side_and_random_spectral_everywhere()
     Y = np.random.default_rng(0).standard_normal((90, 4))
     whole = slice(0, 90)
     filled = RandomImputation().fill(observations, Y, whole, whole)
-    np.testing.assert_allclose(filled, np.where(np.isnan(X), Y @ Y.T, X))
+    np.testing.assert_allclose(filled, np.where(np.isnan(X), Y @ Y.T, X / observations.unit))
     np.testing.assert_allclose(RandomSpectral().fill(observations, Y, whole, whole), Y @ Y.T)
 
 
@@ -55,6 +55,7 @@ def test_tailored_draws_lie_on_the_unseen_side(threshold, seen):
     observations = Observations.of(X, threshold=threshold, seen=seen)
     filled = Tailored().fill(observations, Y, whole, whole)
     absent = observations.absent(whole, whole, X)
+    filled = filled * observations.unit
     assert np.all(filled[absent] <= threshold) if seen == "above" else np.all(filled[absent] >= threshold)
     np.testing.assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
 
@@ -66,7 +67,7 @@ def test_half_seen_pairs_are_half_drawn():
     whole = slice(0, 30)
     Q = Y @ Y.T
     absent = observations.absent(whole, whole, X)
-    bar = np.where(np.isnan(X), np.where(absent, -np.abs(Q), 0), X)
+    bar = np.where(np.isnan(X), np.where(absent, -np.abs(Q), 0), X / observations.unit)
     np.testing.assert_allclose(Tailored().fill(observations, Y, whole, whole), (bar + bar.T) / 2, atol=1e-12)
 
 
@@ -89,7 +90,7 @@ def test_no_column_starts_at_zero_even_without_positive_eigenvalues_left():
     X[0, 0] = 1.0
     with pytest.warns(unrelu.CompletionWarning):
         completion = unrelu.complete(X, 6, rng=0, max_iter=0)
-    assert np.all(np.linalg.norm(completion.factor, axis=0) >= 0)
+    assert np.all(np.linalg.norm(completion.factor, axis=0) > 0)
     assert np.isfinite(completion.factor).all()
 
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from helpers import LOSSES, ROUNDING, asymmetric_instance, reference, remainder_order
-from unrelu.kernels import memory, pairs
+from unrelu.kernels import bands, memory, pairs
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
 from unrelu.kernels.threads import map_chunks, owning_the_cores
 from unrelu.losses import Observed, OneSided
@@ -168,13 +168,53 @@ def test_top_eigenpairs_match_lapack(n, k):
     np.testing.assert_allclose(A @ vectors, vectors * values, atol=0.05)
 
 
-def test_what_will_not_fit_is_said_before_allocating(monkeypatch):
+@pytest.mark.parametrize("kernel", ["kernel", "bands"])
+def test_what_will_not_fit_is_said_before_allocating(monkeypatch, kernel):
     monkeypatch.setattr(memory, "available_memory", lambda: 10)
-    with pytest.raises(
-        ValueError,
-        match=r"a 30×30 matrix needs about 0.0 GiB of memory and 0.0 GiB are available; pass fewer",
-    ):
-        PSDProblem(Observations.of(asymmetric_instance()[0]), 3, Observed())
+    problem = PSDProblem(Observations.of(asymmetric_instance()[0]), 3, Observed())
+    text = r"a 30×30 matrix needs about 0.0 GiB of memory and 0.0 GiB are available; pass fewer"
+    with pytest.raises(ValueError, match=text):
+        getattr(problem, kernel)
+
+
+def test_overlapping_solves_give_blas_its_threads_back():
+    blas = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    with threadpool_limits(2, user_api="blas"):
+        first, second = owning_the_cores(), owning_the_cores()
+        first.__enter__()
+        assert second.__enter__() == 2
+        first.__exit__(None, None, None)
+        assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {1}
+        second.__exit__(None, None, None)
+        assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {2}
+    assert [library for library in threadpool_info() if library["user_api"] == "blas"] == blas
+
+
+@pytest.mark.parametrize(("loss", "threshold", "seen"), CASES)
+def test_bands_agree_with_the_paper_for_two_factors(loss, threshold, seen, monkeypatch):
+    monkeypatch.setattr(bands, "BAND_ENTRIES", 100)
+    X, unknown, rng = instance(threshold, seen)
+    L, R = rng.standard_normal((2, 30, 3))
+    observations = Observations.of(X, threshold=threshold, seen=seen, unknown=unknown)
+    kernel = PSDProblem(observations, 3, loss).bands
+    value, left, right = kernel.evaluate(L, R)
+    known = X / observations.unit
+    Z = np.where(np.isnan(X), 0, L @ R.T - known)
+    projected = np.where(np.isnan(X), L @ R.T, known)
+    if loss.uses_absence and threshold is not None:
+        whole = slice(0, 30)
+        absent = observations.absent(whole, whole, X)
+        tau = threshold / observations.unit
+        beyond = np.maximum(L @ R.T - tau, 0) if seen == "above" else np.minimum(L @ R.T - tau, 0)
+        Z = np.where(absent, beyond, Z)
+        projected = np.where(absent, L @ R.T - beyond, projected)
+    assert value == pytest.approx(np.sum(Z**2) / 4, rel=ROUNDING)
+    np.testing.assert_allclose(left, Z @ R, atol=1e-11)
+    np.testing.assert_allclose(right, Z.T @ L, atol=1e-11)
+    for band in kernel.bands:
+        values = (L @ R.T)[band.rows]
+        kernel.clip(band, values)
+        np.testing.assert_allclose(values, projected[band.rows], atol=1e-13)
 
 
 def test_available_memory_is_known_here():

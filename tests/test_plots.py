@@ -22,7 +22,7 @@ def test_without_truth_and_after_load(tmp_path):
     unrelu.complete(X, 2, rng=0).save(tmp_path / "c.npz")
     loaded = unrelu.Completion.load(tmp_path / "c.npz")
     assert len(draw_completion(loaded, X).axes) == 4  # two matrices, the curve, the colour bar
-    with pytest.raises(unrelu.InputError, match="pass the matrix: draw_completion"):
+    with pytest.raises(unrelu.InputError, match="pass the matrix that was completed as X"):
         draw_completion(loaded)
 
 

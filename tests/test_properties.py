@@ -1,6 +1,7 @@
 """What must hold for every matrix, tried on many."""
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -58,13 +59,13 @@ def test_permuting_rows_permutes_the_answer(seed, loss):
     there = unrelu.complete(
         X[np.ix_(p, p)], 3, unknown=unknown[np.ix_(p, p)], loss=loss, start=U[p], tol=1e-12, max_iter=100
     )
-    if here.verdict.converged and there.verdict.converged:
-        M = here.matrix()
-        np.testing.assert_allclose(there.matrix(), M[np.ix_(p, p)], atol=1e-6 * np.abs(M).max())
+    assume(here.verdict.converged and there.verdict.converged)
+    M = here.matrix()
+    np.testing.assert_allclose(there.matrix(), M[np.ix_(p, p)], atol=1e-6 * np.abs(M).max())
 
 
 @few
-@given(seeds, losses, st.integers(-20, 20), st.sampled_from(["tailored", "random-imputation", "random-spectral"]))
+@given(seeds, losses, st.integers(-230, 230), st.sampled_from(["tailored", "random-imputation", "random-spectral"]))
 def test_scaling_the_data_scales_the_answer_and_changes_nothing_else(seed, loss, power, start):
     X, unknown, _, _, _ = made(seed, loss)
     c = 4.0**power  # a power of four is exact, and so is its square root
@@ -73,6 +74,23 @@ def test_scaling_the_data_scales_the_answer_and_changes_nothing_else(seed, loss,
     assert there.verdict.code == here.verdict.code
     assert len(there.history) == len(here.history)
     np.testing.assert_allclose(there.factor / np.sqrt(c), here.factor, rtol=1e-9, atol=1e-9 * np.abs(here.factor).max())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "power"), [(np.float32, 40), (np.float32, -40), (np.float64, 240), (np.float64, -240)]
+)
+def test_data_at_the_edge_of_floating_point_are_recovered(dtype, power):
+    U = np.random.default_rng(0).standard_normal((60, 3))
+    M = (U @ U.T).astype(dtype)
+    X = np.where(M >= 0, M, np.nan).astype(dtype)
+    c = dtype(4.0) ** dtype(power)
+    plain = unrelu.complete(X, 3, rng=1, truth=M)
+    scaled = unrelu.complete(c * X, 3, rng=1, truth=c * M)
+    assert scaled.verdict == plain.verdict
+    assert scaled.verdict.converged
+    assert scaled.history[-1].error == plain.history[-1].error
+    np.testing.assert_array_equal(scaled.matrix(), c * plain.matrix())
+    np.testing.assert_array_equal(scaled.filled(), c * plain.filled())
 
 
 @few

@@ -14,11 +14,11 @@ from unrelu.stopping import (
 
 
 class Unit:
-    gradient_scale = 8.0
+    scale = 4.0
 
 
 def history(*objectives, gradient=1.0, seconds=1.0):
-    return History([Record(k, value, gradient, seconds) for k, value in enumerate(objectives)])
+    return History([Record(k, value, gradient, seconds, 0.0, gradient / 8) for k, value in enumerate(objectives)])
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_reasons_read_aloud():
         ),
         (lambda: MaxSeconds(0), "seconds of MaxSeconds must be a finite positive number, got 0"),
         (lambda: MaxIterations(1.5), "max_iter must be an integer ≥ 0, got 1.5"),
-        (lambda: Stagnation(window=0), "window of Stagnation must be at least 1, got 0"),
+        (lambda: Stagnation(window=0), "window of Stagnation must be an integer ≥ 1, got 0"),
     ],
 )
 def test_bad_rules(make, text):

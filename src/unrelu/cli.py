@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from unrelu.errors import CompletionWarning, InputError
 from unrelu.files import Table, check_target, read_matrix, write_matrix
 from unrelu.history import Record, Stop
 
-__all__ = ["app", "main"]
+__all__ = ["app"]
 
 DONE, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -32,6 +33,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Complete low-rank matrices whose entries are missing because of their values.\n\n"
     "Example:  unrelu complete observed.csv --rank 5 -o completed.csv",
@@ -53,6 +55,13 @@ def _guarded(command: Command) -> Command:
             code = INTERRUPTED
         except InputError as error:
             _say(f"error: {error}")
+            code = BAD_INPUT
+        except BrokenPipeError:
+            # Whoever read our output has had enough; the result is where it was to be written.
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+            code = DONE
+        except OSError as error:
+            _say(f"error: {error.strerror or error}; the report could not be printed")
             code = BAD_INPUT
         except MemoryError:
             _say("error: the machine ran out of memory; pass fewer rows, or float32 values, which need half")
@@ -91,7 +100,9 @@ def complete_command(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write it; the extension chooses the format.")
     ],
-    threshold: Annotated[float, typer.Option(help="Every seen entry is on the seen side of this value.")] = 0.0,
+    threshold: Annotated[
+        float | None, typer.Option(help="Every seen entry is on the seen side of this value.", show_default="0")
+    ] = None,
     no_threshold: Annotated[bool, typer.Option("--no-threshold", help="Absence says nothing about the value.")] = False,
     seen: Annotated[
         str, typer.Option(help="On which side of the threshold entries were seen: above or below.")
@@ -126,25 +137,27 @@ def complete_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print a machine-readable summary.")] = False,
 ) -> int:
     """Complete a symmetric positive semidefinite matrix of known rank from the entries beyond a threshold."""
+    if no_threshold and threshold is not None:
+        raise InputError("--threshold and --no-threshold contradict each other; give one of them")
     inputs = [path for path in (file, unknown, truth) if path is not None]
     check_target(output, inputs=inputs)
-    read = functools.partial(read_matrix, header=header, labels=labels, missing=missing or ())
-    table = read(file)
+    table = read_matrix(file, header=header, labels=labels, missing=missing or ())
+    _square(table, file)
     names = _labels(table, file)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CompletionWarning)
         completion = complete(
             table.values,
             rank,
-            threshold=None if no_threshold else threshold,
+            threshold=None if no_threshold else threshold or 0.0,
             seen=seen,
-            unknown=None if unknown is None else _mask(read(unknown), unknown),
+            unknown=None if unknown is None else _mask(_side(unknown, names), unknown),
             loss=loss,
             method=method,
             start=start,
             tol=tol,
             max_iter=max_iter,
-            truth=None if truth is None else _dense(read(truth)),
+            truth=None if truth is None else _dense(_side(truth, names)),
             rng=seed,
             progress=not quiet and not as_json and sys.stderr.isatty(),
             callback=None if quiet or as_json or sys.stderr.isatty() else _plain_line,
@@ -172,9 +185,8 @@ def complete_command(
 
 def _plain_line(record: Record) -> None:
     if record.iteration % 10 == 0:
-        _say(
-            f"iteration {record.iteration}: objective {record.objective:.3e}, gradient norm {record.gradient_norm:.3e}"
-        )
+        norm = "" if record.gradient_norm is None else f", gradient norm {record.gradient_norm:.3e}"
+        _say(f"iteration {record.iteration}: objective {record.objective:.3e}{norm}")
 
 
 def _report(completion: Completion, output: Path) -> None:
@@ -186,6 +198,24 @@ def _report(completion: Completion, output: Path) -> None:
         _out(f"completion error against the truth {about['error']:.2e}")
     _out(str(completion.verdict))
     _out(f"wrote {output}")
+
+
+def _square(table: Table, file: Path) -> None:
+    rows, columns = table.values.shape
+    if rows != columns:
+        hint = "; if its first row holds names, say --header" if rows == columns + 1 else ""
+        hint = "; if its first row holds entries, say --no-header" if table.columns and columns == rows + 1 else hint
+        raise InputError(f"{file.name} must be square, got {rows} rows and {columns} columns{hint}")
+
+
+def _side(file: Path, names: tuple[str, ...] | None) -> Table:
+    """A second file, which must agree with the first where both have labels."""
+    table = read_matrix(file)
+    theirs = _labels(table, file)
+    if names is not None and theirs is not None and theirs != names:
+        k = next((k for k, (a, b) in enumerate(zip(theirs, names, strict=False)) if a != b), len(names))
+        raise InputError(f"{file.name} must carry the same labels in the same order, but differs from label {k + 1} on")
+    return table
 
 
 def _labels(table: Table, file: Path) -> tuple[str, ...] | None:
@@ -225,8 +255,3 @@ def demo(
     from unrelu.demo import run_demo
 
     return run_demo(output, size, rank, seed, _out)
-
-
-def main() -> None:
-    """Entry point of the ``unrelu`` command."""
-    app()

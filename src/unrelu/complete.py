@@ -8,30 +8,29 @@ from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.completion import Completion
-from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, unknown_name
+from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, positions, unknown_name
 from unrelu.history import Record
 from unrelu.initialise import STARTS, Start
+from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.losses import LOSSES, Loss
-from unrelu.observations import Observations
+from unrelu.observations import Observations, same_labels
 from unrelu.problems.psd import PSDProblem
 from unrelu.progress import Bar
 from unrelu.run import run
 from unrelu.solvers import METHODS, Solver
-from unrelu.stopping import MaxIterations, RelativeGradientNormBelow, StoppingRule
+from unrelu.stopping import MaxIterations, StoppingRule
 
 __all__ = ["complete"]
 
 Array = NDArray[np.floating[Any]]
 Named = TypeVar("Named")
 
-# Relative gradient norms that the arithmetic can reach with a margin.
-DEFAULT_TOL = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 2e-7}
 DEFAULT_METHOD = "gauss-newton"
-DEFAULT_START = "tailored"
 
 
 @owning_the_cores()
@@ -104,7 +103,7 @@ def complete(
     Warns
     -----
     CompletionWarning
-        If there are rows of which nothing was seen. They are completed with zeros.
+        If there are rows of which nothing was seen. They are completed with the least norm.
 
     Examples
     --------
@@ -122,41 +121,51 @@ def complete(
     n = observations.size
     rank = _rank(rank, n)
     solver = _choose("method", method, METHODS, Solver, DEFAULT_METHOD)
-    chosen_loss = solver.default_loss(observations) if loss == "auto" else _choose("loss", loss, LOSSES, Loss, "")
+    auto = isinstance(loss, str) and loss == "auto"
+    chosen_loss = solver.default_loss(observations) if auto else _choose("loss", loss, LOSSES, Loss, "")
     if chosen_loss.name not in solver.losses:
         raise InputError(
             f"method {solver.name!r} minimises {', '.join(solver.losses)}, not loss {chosen_loss.name!r}; "
             "drop loss=, or choose another method"
         )
     stopping = _stopping(tol, max_iter, solver, observations.dtype)
-    truth = None if truth is None else _truth(truth, n)
+    truth = None if truth is None else _truth(truth, n, observations.labels)
     generator = _generator(rng)
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
-    _warn_of_empty_rows(observations)
 
     problem = PSDProblem(observations, rank, chosen_loss)
-    factor, start_name = _starting_factor(start, observations, rank, generator)
+    require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
+    _warn_of_empty_rows(observations)
+    factors, start_name = _starting_factors(start, solver, observations, rank, generator)
     with Bar(problem, stopping) if progress else nullcontext() as bar:
         outcome = run(
             problem,
             solver,
-            factor,
+            factors,
             stopping,
             truth=truth,
             callback=callback if bar is None else bar.also(callback),
         )
+    point, unit = outcome.point, observations.unit
+    misfit = float(np.sqrt(4 * point.value))
+    root = observations.dtype.type(np.sqrt(unit))
     return Completion(
-        factor=outcome.point.factor,
+        factor=point.factor * root,
         verdict=outcome.verdict,
         history=outcome.history,
-        objective=outcome.point.value,
-        residual=float(np.sqrt(4 * outcome.point.value)) / observations.norm if observations.norm else 0.0,
+        objective=point.value * unit * unit,
+        residual=misfit / problem.norm if problem.norm else (0.0 if misfit == 0 else float("inf")),
         method=solver.name,
         start=start_name,
         loss=chosen_loss.name,
-        observations=observations,
+        source=X,
+        seen=(observations.count, observations.norm),
+        iteration=outcome.iteration,
         labels=observations.labels,
+        left=None if outcome.left is None else outcome.left * root,
+        right=None if outcome.right is None else outcome.right * root,
+        apart=outcome.apart,
     )
 
 
@@ -171,66 +180,104 @@ def _rank(rank: Any, n: int) -> int:
 def _choose(what: str, value: Any, table: Mapping[str, type[Named]], kind: type[Named], default: str) -> Named:
     if isinstance(value, kind):
         return value
-    if value == "auto" and default:
-        return table[default]()
-    if isinstance(value, str) and value in table:
-        return table[value]()
+    accepted = [*(["auto"] if default or what != "method" else []), *table]
     if isinstance(value, str):
-        raise unknown_name(what, value, ["auto", *table])
-    raise InputError(f"{what} must be one of {', '.join(['auto', *table])}, or a {kind.__name__}; got {value!r}")
+        name = default if value == "auto" and default else value
+        if name not in table:
+            raise unknown_name(what, value, accepted)
+        return table[name]()
+    if isinstance(value, type) and issubclass(value, kind):
+        raise InputError(f"{what} must be a name or a configured object; write {value.__name__}() instead of the class")
+    others = ", an array of shape (n, rank), a Completion" if what == "start" else ""
+    raise InputError(
+        f"{what} must be one of {', '.join(accepted)}{others}, or a {kind.__name__}; got {type(value).__name__}"
+    )
 
 
 def _stopping(tol: Any, max_iter: Any, solver: Solver[Any], dtype: np.dtype[Any]) -> StoppingRule:
     limit = MaxIterations(solver.max_iter if max_iter is None else max_iter)
     if isinstance(tol, StoppingRule):
         return tol | limit
-    if tol is None:
-        tol = DEFAULT_TOL[dtype]
-    if not is_number(tol) or tol < 0:
+    if tol is not None and not (is_number(tol) and tol >= 0):
         raise InputError(f"tol must be a number ≥ 0, or a stopping rule such as GradientNormBelow(1e-6); got {tol!r}")
-    return RelativeGradientNormBelow(tol) | limit
+    return solver.rule(tol, dtype) | limit
 
 
-def _truth(truth: Any, n: int) -> Array:
-    values = np.asarray(truth)
+def _truth(truth: Any, n: int, labels: tuple[Any, ...] | None) -> Array:
+    same_labels(truth, labels, "truth")
+    try:
+        values = truth.toarray() if sp.issparse(truth) else np.asarray(truth)
+    except ValueError:
+        raise InputError("truth must be a square matrix of numbers, got rows of different lengths") from None
     if values.dtype.kind not in "fiu":
         raise InputError(f"truth must hold real numbers, got dtype {values.dtype}")
     if values.shape != (n, n):
         raise InputError(f"truth must have the shape of X, ({n}, {n}), got {values.shape}")
-    if not np.isfinite(values).all():
-        raise InputError("truth must be complete and finite, got NaN or infinite entries")
+    if np.ma.is_masked(truth) or not np.isfinite(values).all():
+        where = np.argwhere(np.ma.getmaskarray(truth) if np.ma.is_masked(truth) else ~np.isfinite(values))
+        raise InputError(f"truth must be complete and finite, got gaps at {positions(where, len(where))}")
     return values
 
 
 def _generator(rng: Any) -> np.random.Generator:
+    """A stream of our own, as in SPEC 7: whoever drew the data from ``default_rng(seed)`` must not meet them here."""
     try:
-        if is_integer(rng):
-            # A stream of our own: whoever drew the data from default_rng(seed) must not meet the same draws here.
-            return np.random.default_rng([int(rng), *b"unrelu"])
-        return np.random.default_rng(rng)
+        if isinstance(rng, bool):
+            raise TypeError
+        generator = np.random.default_rng(rng)
     except (TypeError, ValueError):
         raise InputError(f"rng must be an integer ≥ 0, a numpy Generator or None, got {rng!r}") from None
+    try:
+        return generator.spawn(1)[0]
+    except TypeError:  # a bit generator without a seed sequence cannot spawn
+        return generator
 
 
-def _starting_factor(start: Any, observations: Observations, rank: int, rng: np.random.Generator) -> tuple[Array, str]:
-    n = observations.size
+def _starting_factors(
+    start: Any, solver: Solver[Any], observations: Observations, rank: int, rng: np.random.Generator
+) -> tuple[tuple[Array, Array], str]:
+    n, dtype = observations.size, observations.dtype
+    if isinstance(start, str) and start == "auto":
+        start = solver.default_start
+    elif not solver.takes_start:
+        raise InputError(f"method {solver.name!r} takes no start; drop start=, or choose another method")
+    root = dtype.type(np.sqrt(observations.unit))
     if isinstance(start, Completion):
-        return _given(
-            start.factor, "the completion given as start", n, rank, observations.dtype
-        ), "an earlier completion"
-    if isinstance(start, (np.ndarray, list)):
-        return _given(np.asarray(start), "start", n, rank, observations.dtype), "a given factor"
-    chosen = _choose("start", start, STARTS, Start, DEFAULT_START)
-    if observations.norm == 0:
-        return np.zeros((n, rank), observations.dtype), chosen.name
-    return chosen(observations, rank, rng), chosen.name
+        if start.left is not None and start.right is not None and start.left.shape == (n, rank):
+            return (start.left.astype(dtype) / root, start.right.astype(dtype) / root), "an earlier completion"
+        factor = _given(start.factor, "the completion given as start", n, rank, dtype) / root
+        return (factor, factor), "an earlier completion"
+    if isinstance(start, (np.ndarray, list)) or hasattr(start, "to_numpy"):
+        factor = _given(start, "start", n, rank, dtype) / root
+        return (factor, factor), "a given factor"
+    if start is None or (observations.norm == 0 and _zero_fits(observations)):
+        factor = np.zeros((n, rank), dtype)
+        return (factor, factor), "zero"
+    left, right = _choose("start", start, STARTS, Start, "").pair(observations, rank, rng)
+    name = start if isinstance(start, str) else start.name
+    return (left / root, right / root), name
 
 
-def _given(factor: NDArray[Any], what: str, n: int, rank: int, dtype: np.dtype[Any]) -> Array:
+def _zero_fits(observations: Observations) -> bool:
+    tau = observations.threshold
+    return tau is None or (tau >= 0 if observations.absence_says == "below" else tau <= 0)
+
+
+def _given(start: Any, what: str, n: int, rank: int, dtype: np.dtype[Any]) -> Array:
+    try:
+        factor = np.asarray(start)
+    except ValueError:
+        raise InputError(f"{what} must have shape (n, rank) = ({n}, {rank}), got rows of different lengths") from None
     if factor.shape != (n, rank):
         raise InputError(f"{what} must have shape (n, rank) = ({n}, {rank}), got {factor.shape}")
-    if factor.dtype.kind not in "fiu" or not np.isfinite(factor).all():
+    if np.ma.is_masked(start) or factor.dtype.kind not in "fiu" or not np.isfinite(factor).all():
         raise InputError(f"{what} must be finite and real, got NaN, infinite or non-numeric entries")
+    empty = np.flatnonzero(~factor.any(axis=0))
+    if empty.size:
+        raise InputError(
+            f"{what} must have no zero column, which no gradient method ever leaves, got zeros in column {empty[0]}; "
+            "add a little noise there, or lower the rank"
+        )
     return factor.astype(dtype)
 
 

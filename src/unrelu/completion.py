@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from unrelu import factors
 from unrelu.errors import InputError
 from unrelu.files import replacing
-from unrelu.history import History, Record, Stop, Verdict
+from unrelu.history import History, Record, Stop, Verdict, finite
 from unrelu.kernels.memory import require_memory
-from unrelu.observations import Observations
+from unrelu.observations import Observations, same_labels
 
 __all__ = ["Completion"]
 
@@ -27,7 +26,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """A completed matrix M ≈ UUᵀ, kept as its factor; nothing n×n is stored.
+    """A completed matrix M ≈ UUᵀ, kept as its factor; nothing n×n is stored but a reference to the input.
 
     Attributes
     ----------
@@ -43,11 +42,18 @@ class Completion:
         √(4F) / ‖M_Ω‖_F: the misfit on the seen entries (and on absent ones, if the loss listens to them), relative.
     method, start, loss : str
         What was used.
-    observations : Observations or None
-        What the completion was made from: a reference to the caller's matrix, which :meth:`filled` reads. None after
-        :meth:`load`.
+    source : the caller's matrix, or None
+        What the completion was made from: a reference, not a copy, which :meth:`filled` reads. None after :meth:`load`.
+    seen : tuple of (int, float)
+        How many entries were seen, and ‖M_Ω‖_F.
+    iteration : int
+        Which record of the history is that of ``factor``: the last, unless the run did not converge.
     labels : tuple or None
         Row and column labels, if the input had them.
+    left, right : ndarray of shape (n, k) or None
+        A two-factor method's own L and R; ``factor`` is then that of the nearest positive semidefinite matrix.
+    apart : float
+        ‖LRᵀ − UUᵀ‖_F / ‖UUᵀ‖_F: how far those two are from each other.
     """
 
     factor: Array
@@ -58,8 +64,13 @@ class Completion:
     method: str
     start: str
     loss: str
-    observations: Observations | None = field(default=None, repr=False)
+    source: Any = field(default=None, repr=False)
+    seen: tuple[int, float] = (0, 0.0)
+    iteration: int = -1
     labels: tuple[Any, ...] | None = field(default=None, repr=False)
+    left: Array | None = field(default=None, repr=False)
+    right: Array | None = field(default=None, repr=False)
+    apart: float = 0.0
 
     @property
     def rank(self) -> int:
@@ -87,13 +98,7 @@ class Completion:
         X : optional
             The matrix that was completed; needed only after :meth:`load`, which does not bring it back.
         """
-        observations = self.observations
-        if X is not None:
-            observations = Observations.of(X, threshold=None)
-            if observations.size != self.size:
-                raise InputError(f"X must have {self.size} rows like the completed matrix, got {observations.size}")
-        if observations is None:
-            raise InputError("this completion does not hold the seen entries; pass the matrix: completion.filled(X)")
+        observations = self.seen_entries(X)
         result = self._dense()
         n, band = self.size, 256
         for start in range(0, n, band):
@@ -103,20 +108,35 @@ class Completion:
             result[rows][seen] = values[seen]
         return self._framed(result)
 
+    def seen_entries(self, X: Any = None) -> Observations:
+        """What was seen, read again from the caller's matrix; refused if that has changed meanwhile."""
+        matrix = self.source if X is None else X
+        if matrix is None:
+            raise InputError("this completion does not hold the seen entries; pass the matrix that was completed as X")
+        same_labels(matrix, self.labels, "X")
+        observations = Observations.of(matrix, threshold=None)
+        if observations.size != self.size:
+            raise InputError(f"X must have {self.size} rows like the completed matrix, got {observations.size}")
+        if (observations.count, observations.norm) != self.seen:
+            raise InputError(
+                f"X has changed since it was completed ({self.seen[0]} entries were seen, {observations.count} are now; "
+                "or their values differ); pass the matrix as it was"
+            )
+        return observations
+
     def _dense(self) -> Array:
         require_memory(self.size**2 * self.factor.itemsize, f"a {self.size}×{self.size} matrix")
         return factors.dense(self.factor)
 
     def _framed(self, values: Array) -> Any:
-        frame = None if self.observations is None else self.observations.frame
-        return (
-            values if frame is None else frame(values, index=list(self.labels or ()), columns=list(self.labels or ()))
-        )
+        if not (hasattr(self.source, "index") and hasattr(self.source, "columns")):
+            return values
+        return type(self.source)(values, index=self.source.index, columns=self.source.columns)
 
     def summary(self) -> dict[str, Any]:
         """What a person or a program wants to know at a glance, ready for JSON."""
-        last = self.history[-1]
-        return {
+        here, last = self.history[self.iteration], self.history[-1]
+        about = {
             "size": self.size,
             "rank": self.rank,
             "converged": self.verdict.converged,
@@ -127,11 +147,14 @@ class Completion:
             "loss": self.loss,
             "iterations": last.iteration,
             "seconds": last.seconds,
+            "cpu_seconds": last.cpu_seconds,
             "objective": self.objective,
             "residual": self.residual,
-            "gradient_norm": last.gradient_norm,
-            "error": last.error,
+            "gradient_norm": here.gradient_norm,
+            "error": here.error,
+            "apart": self.apart,
         }
+        return finite(about)
 
     def __str__(self) -> str:
         return (
@@ -147,7 +170,7 @@ class Completion:
         path = Path(path)
         if path.suffix != ".npz":
             raise InputError(f"a completion is saved as .npz, got {path.name!r}; write {path.stem + '.npz'!r}")
-        about = {
+        about: dict[str, Any] = {
             "format": FORMAT,
             "verdict": {"code": self.verdict.code.value, "reason": self.verdict.reason},
             "history": self.history.as_rows(),
@@ -156,10 +179,17 @@ class Completion:
             "method": self.method,
             "start": self.start,
             "loss": self.loss,
+            "apart": self.apart,
+            "seen": list(self.seen),
+            "iteration": self.iteration,
             "labels": None if self.labels is None else [str(label) for label in self.labels],
         }
+        about = finite(about)
         with replacing(path) as temporary, open(temporary, "wb") as stream:
-            np.savez(stream, factor=self.factor, about=np.array(json.dumps(about)))
+            own: dict[str, Any] = (
+                {} if self.left is None or self.right is None else {"left": self.left, "right": self.right}
+            )
+            np.savez(stream, factor=self.factor, about=np.array(json.dumps(about, allow_nan=False)), **own)
 
     @classmethod
     def load(cls, path: str | Path) -> Completion:
@@ -168,24 +198,28 @@ class Completion:
         try:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
                 factor, about = stored["factor"], json.loads(str(stored["about"]))
+                left, right = (stored[name] if name in stored.files else None for name in ("left", "right"))
             if about["format"] != FORMAT:
-                raise InputError(
-                    f"{path.name} has format {about['format']}, this version reads format {FORMAT}; save it anew"
-                )
+                raise InputError(f"{path.name} has format {about['format']}, this version reads {FORMAT}; save it anew")
+            return cls(
+                factor=factor,
+                verdict=Verdict(Stop(about["verdict"]["code"]), about["verdict"]["reason"]),
+                history=History([Record(**record) for record in about["history"]]),
+                objective=about["objective"],
+                residual=about["residual"],
+                method=about["method"],
+                start=about["start"],
+                loss=about["loss"],
+                labels=None if about["labels"] is None else tuple(about["labels"]),
+                seen=(int(about["seen"][0]), float(about["seen"][1])),
+                iteration=about["iteration"],
+                left=left,
+                right=right,
+                apart=about["apart"],
+            )
         except FileNotFoundError:
             raise InputError(f"no such file: {path}") from None
-        except (OSError, KeyError, ValueError, EOFError, BadZipFile) as error:
-            if isinstance(error, InputError):
-                raise
+        except InputError:
+            raise
+        except Exception as error:  # a damaged file may make NumPy, zipfile or the lines above raise almost anything
             raise InputError(f"{path.name} is not a saved completion, or only half of one ({error})") from None
-        return cls(
-            factor=factor,
-            verdict=Verdict(Stop(about["verdict"]["code"]), about["verdict"]["reason"]),
-            history=History([Record(**record) for record in about["history"]]),
-            objective=about["objective"],
-            residual=about["residual"],
-            method=about["method"],
-            start=about["start"],
-            loss=about["loss"],
-            labels=None if about["labels"] is None else tuple(about["labels"]),
-        )

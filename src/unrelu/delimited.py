@@ -215,10 +215,20 @@ def _is_header(first: list[str], heads: list[str], cells: _Cells) -> bool:
     """Whether the first line holds column names, given the first cells of the lines below."""
     if any(map(cells.is_text, first)):
         return True
-    # ",0,1,2" over "0,…", "1,…" is what pandas writes for a frame without names of its own.
+    # ",0,1,2" over "0,…", "1,…" is what pandas writes for a frame without names of its own, and could be numbers too.
     corner, rest = first[0], first[1:]
-    counted = bool(rest) and not corner.strip() and _counts(rest)
-    return counted and (any(map(cells.is_text, heads)) or _counts(heads))
+    if (
+        len(rest) > 1
+        and not corner.strip()
+        and _counts(rest)
+        and _counts(heads[: len(rest)])
+        and len(heads) == len(rest)
+    ):
+        raise InputError(
+            f"{cells.name}: the first row and the first column count 0, 1, 2, …, which may be row numbers or entries; "
+            "say --header --labels if they are names, --no-header --no-labels if they are entries"
+        )
+    return False
 
 
 def _counts(texts: list[str]) -> bool:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from unrelu.complete import complete
 from unrelu.datasets import planted
 from unrelu.errors import InputError
-from unrelu.files import write_matrix
-from unrelu.plots import draw_completion, save_figure
+from unrelu.files import replacing, write_matrix
+from unrelu.history import Stop
+from unrelu.plots import draw_completion
 from unrelu.sampling import relu
 
 __all__ = ["run_demo"]
@@ -37,6 +38,8 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     say(f"{seen} of {X.size} entries ({seen / X.size:.0%}). Its upper left corner, · where nothing was seen:\n")
     say(_corner(X))
     completion = complete(X, rank, truth=M, rng=seed)
+    if completion.verdict.code is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
     last = completion.history[-1]
     fit = completion.matrix()
     hidden = np.isnan(X)
@@ -47,14 +50,17 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     say(f"iterations  {last.iteration} of {completion.method} ({last.seconds:.2f} s)")
     say(f"errors      {last.error:.1e} relative over the whole matrix, {worst:.1e} at worst on a hidden entry")
     say(f"verdict     {completion.verdict}")
+    figure = draw_completion(completion, truth=M)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {folder}: {error.strerror}; choose another with -o") from None
     observed, completed, picture = folder / "observed.csv", folder / "completed.csv", folder / "completed.png"
-    write_matrix(observed, X)
-    write_matrix(completed, completion.filled())
-    save_figure(draw_completion(completion, truth=M), picture)
+    # All three are written before the first is moved into place: an interrupted demo leaves nothing.
+    with replacing(observed) as first, replacing(completed) as second, replacing(picture) as third:
+        write_matrix(first, X)
+        write_matrix(second, completion.filled())
+        figure.savefig(third, dpi=150, format="png")
     say(f"\npicture     {picture}")
     say(f"completed   {completed}")
     say(f"seen        {observed}    try: unrelu complete {observed} --rank {rank} -o again.csv")

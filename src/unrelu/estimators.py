@@ -283,7 +283,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
                 stacklevel=3,
             )
         self.threshold_ = threshold
-        self.completion_ = replace(completion, observations=None)
+        self.completion_ = replace(completion, source=None)
         self.factor_ = completion.factor
         self.rank_ = completion.rank
         self.n_iter_ = completion.history[-1].iteration

@@ -7,17 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["align", "dense", "distance", "entries", "relative_error"]
+from unrelu.errors import InputError
+
+__all__ = ["align", "dense", "distance", "entries", "nearest_psd", "relative_error"]
 
 Array = NDArray[np.floating[Any]]
 
 
-def dense(U: Array) -> Array:
-    """UUᵀ, exactly symmetric."""
+def dense(U: Array, band: int = 512) -> Array:
+    """UUᵀ, exactly symmetric (BLAS does not promise it)."""
     M = U @ U.T
-    lower = np.tril_indices(len(M), -1)
-    if not np.array_equal(M, M.T):  # BLAS does not promise it
-        M[lower] = M.T[lower]
+    for start in range(0, len(U), band):
+        stop = start + band
+        block = M[start:stop, start:stop]
+        block[:] = np.triu(block) + np.triu(block, 1).T
+        M[stop:, start:stop] = M[start:stop, stop:].T
     return M
 
 
@@ -29,9 +33,20 @@ def entries(U: Array, rows: ArrayLike, cols: ArrayLike) -> Array:
     >>> entries(np.array([[1.0], [2.0], [3.0]]), [0, 1], [2, 2])
     array([3., 6.])
     """
-    i, j = np.broadcast_arrays(np.asarray(rows), np.asarray(cols))
+    i, j = np.broadcast_arrays(_positions(rows, len(U)), _positions(cols, len(U)))
     result: Array = np.einsum("...k,...k->...", U[i], U[j])
     return result
+
+
+def _positions(index: ArrayLike, n: int) -> NDArray[np.intp]:
+    places = np.asarray(index)
+    if places.size == 0:
+        return places.astype(np.intp)
+    if places.dtype.kind not in "iu":
+        raise InputError(f"rows and cols must be integer positions, got dtype {places.dtype}")
+    if places.min() < -n or places.max() >= n:
+        raise InputError(f"rows and cols must be positions below {n}, got {places.min()} to {places.max()}")
+    return places.astype(np.intp)
 
 
 def distance(U: Array, V: Array) -> float:
@@ -49,18 +64,46 @@ def distance(U: Array, V: Array) -> float:
     return float(np.linalg.norm(A @ A.T - B @ B.T))
 
 
-def relative_error(U: Array, truth: Array, band: int = 512) -> float:
-    """The paper's completion error γ = ‖UUᵀ − M‖_F / ‖M‖_F, a band of rows at a time."""
+def relative_error(U: Array, truth: Array, V: Array | None = None, *, unit: float = 1.0, band: int = 512) -> float:
+    """The paper's completion error γ = ‖UVᵀ − M/unit‖_F / ‖M/unit‖_F (V = U unless given), a band of rows at a time."""
+    V = U if V is None else V
     apart = whole = 0.0
     for start in range(0, len(U), band):
         rows = slice(start, start + band)
-        M = truth[rows].astype(np.float64, copy=False)
-        Z = (U[rows] @ U.T - M).ravel()
+        M = truth[rows].astype(np.float64, copy=False) / unit
+        Z = (U[rows] @ V.T - M).ravel()
         apart += float(Z @ Z)
         whole += float(M.ravel() @ M.ravel())
     if whole == 0:
         return 0.0 if apart == 0 else float("inf")
     return float(np.sqrt(apart / whole))
+
+
+def nearest_psd(L: Array, R: Array, rank: int) -> tuple[Array, float]:
+    """The factor U for which UUᵀ is the positive semidefinite matrix of at most this rank nearest to LRᵀ.
+
+    It keeps the top positive eigenvalues of the symmetric part, found from a decomposition of the small matrix in the
+    span of [L R]. Also returned: ‖LRᵀ − UUᵀ‖_F / ‖UUᵀ‖_F.
+
+    Examples
+    --------
+    >>> L, R = np.array([[1.0], [2.0]]), np.array([[2.0], [4.0]])
+    >>> U, apart = nearest_psd(L, R, 1)
+    >>> bool(np.allclose(U @ U.T, L @ R.T)), apart < 1e-12
+    (True, True)
+    """
+    Q, T = np.linalg.qr(np.hstack([L, R]).astype(np.float64))
+    k = L.shape[1]
+    core = T[:, :k] @ T[:, k:].T
+    values, vectors = np.linalg.eigh((core + core.T) / 2)
+    top = values[::-1][:rank]
+    U = np.zeros((len(L), rank))
+    kept = Q @ vectors[:, ::-1][:, : len(top)] * np.sqrt(np.maximum(top, 0))
+    U[:, : kept.shape[1]] = kept
+    small = vectors[:, ::-1][:, : len(top)] * np.sqrt(np.maximum(top, 0))
+    apart = float(np.linalg.norm(core - small @ small.T))
+    size = float(np.linalg.norm(small.T @ small))
+    return U.astype(L.dtype), apart / size if size else (0.0 if apart == 0 else float("inf"))
 
 
 def align(U: Array, V: Array) -> Array:

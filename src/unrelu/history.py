@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
+from math import isfinite
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["History", "Record", "Stop", "Verdict"]
+__all__ = ["History", "Record", "Stop", "Verdict", "finite"]
 
 
 class Stop(StrEnum):
@@ -58,10 +59,14 @@ class Record:
     ----------
     iteration : int
         0 is the start.
-    objective, gradient_norm : float
-        The paper's β_t = F(U) and α_t = ‖∇F(U)‖_F.
-    seconds : float
-        Wall-clock time of the method so far, without what measuring ``error`` and callbacks cost.
+    objective : float
+        The paper's β_t = F(U); for a method with two factors the same of LRᵀ.
+    gradient_norm : float or None
+        The paper's α_t = ‖∇F(U)‖_F, for methods that have a gradient.
+    seconds, cpu_seconds : float
+        Wall-clock and processor time of the method so far, without what measuring ``error`` and callbacks cost.
+    relative_gradient_norm : float or None
+        ‖∇F(U)‖_F / ‖M_Ω‖_F^{3/2}, which scaling the data does not change.
     error : float or None
         The paper's γ_t = ‖UUᵀ − M‖_F / ‖M‖_F against ``truth``, when that was given.
     details : mapping of str to float
@@ -70,8 +75,10 @@ class Record:
 
     iteration: int
     objective: float
-    gradient_norm: float
+    gradient_norm: float | None
     seconds: float
+    cpu_seconds: float = 0.0
+    relative_gradient_norm: float | None = None
     error: float | None = None
     details: Mapping[str, float] = field(default_factory=dict)
 
@@ -115,5 +122,16 @@ class History(Sequence[Record]):
         return np.array([np.nan if v is None else float(v) for v in values])
 
     def as_rows(self) -> list[dict[str, Any]]:
-        """Plain dictionaries, for JSON or a data frame."""
-        return [asdict(record) for record in self]
+        """Plain dictionaries, for JSON or a data frame; what is not finite becomes None."""
+        return [finite(asdict(record)) for record in self]
+
+
+def finite(values: dict[str, Any]) -> dict[str, Any]:
+    """The same dictionary with None for what JSON cannot say: NaN and infinities."""
+    plain: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            plain[name] = finite(dict(value))
+        else:
+            plain[name] = None if isinstance(value, float) and not isfinite(value) else value
+    return plain

@@ -22,7 +22,7 @@ from unrelu.kernels.pairs import pair_block
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
 from unrelu.observations import Observations
 
-__all__ = ["STARTS", "RandomImputation", "RandomSpectral", "Start", "Tailored"]
+__all__ = ["STARTS", "Gaussian", "RandomImputation", "RandomSpectral", "Spectral", "Start", "Tailored"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -55,13 +55,20 @@ class Start:
         values, vectors = top_eigenpairs(matrix, rank, rng)
         if self.scaled:
             vectors = vectors * np.sqrt(np.maximum(values, SMALLEST_EIGENVALUE * max(values[0], 0.0)))
+        if self.scaled:
+            vectors = vectors * np.sqrt(observations.unit)
         factor = vectors.astype(observations.dtype)
         # Nothing speaks for any value in a row of which nothing was seen: least norm.
         factor[observations.empty_rows] = 0
         return factor
 
+    def pair(self, observations: Observations, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Two factors for methods that have two: the same one twice, unless the start says otherwise."""
+        factor = self(observations, rank, rng)
+        return factor, factor
+
     def fill(self, observations: Observations, Y: Array, rows: slice, cols: slice) -> Array:
-        """One block of the symmetrised matrix with its gaps filled from YYᵀ."""
+        """One block of the symmetrised matrix, in units of ``observations.unit``, with its gaps filled from YYᵀ."""
         raise NotImplementedError
 
 
@@ -77,10 +84,11 @@ class Tailored(Start):
     def fill(self, observations: Observations, Y: Array, rows: slice, cols: slice) -> Array:
         """Seen values, and τ − |q − τ| (or its mirror image) where absent."""
         pairs = pair_block(observations, rows, cols)
-        if observations.threshold is None:
+        tau = observations.scaled_threshold
+        if tau is None:
             return _mix(pairs.mean, pairs.seen, np.zeros_like(pairs.mean))
-        away = np.abs(Y[rows] @ Y[cols].T - observations.threshold)
-        draw = observations.threshold - away if observations.absence_says == "below" else observations.threshold + away
+        away = np.abs(Y[rows] @ Y[cols].T - tau)
+        draw = tau - away if observations.absence_says == "below" else tau + away
         missing = np.maximum(2 - pairs.seen, 1)
         return _mix(pairs.mean, pairs.seen, draw * (pairs.absent / missing))
 
@@ -109,7 +117,40 @@ class RandomSpectral(Start):
         return block
 
 
-STARTS: dict[str, type[Start]] = {start.name: start for start in (Tailored, RandomImputation, RandomSpectral)}
+@dataclass(frozen=True)
+class Spectral(Start):
+    """Zero where nothing was seen, the rest over the share that was seen: the usual start without a threshold."""
+
+    name = "spectral"
+
+    def fill(self, observations: Observations, Y: Array, rows: slice, cols: slice) -> Array:
+        """Seen values over their share, and zero."""
+        pairs = pair_block(observations, rows, cols)
+        filled = _mix(pairs.mean, pairs.seen, np.zeros_like(pairs.mean))
+        return filled * (observations.size**2 / observations.count)
+
+
+@dataclass(frozen=True)
+class Gaussian(Start):
+    """Independent normal entries, scaled to the data; methods with two factors get two draws."""
+
+    name = "gaussian"
+
+    def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
+        """One draw."""
+        return self.pair(observations, rank, rng)[0]
+
+    def pair(self, observations: Observations, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Two draws."""
+        Y = rng.standard_normal((2, observations.size, rank))
+        Y *= np.sqrt(_scale(observations, Y[0]) * observations.unit)
+        left, right = Y.astype(observations.dtype)
+        return left, right
+
+
+STARTS: dict[str, type[Start]] = {
+    start.name: start for start in (Tailored, RandomImputation, RandomSpectral, Spectral, Gaussian)
+}
 
 
 def _mix(mean: Array, seen: NDArray[np.uint8], draw: Array) -> Array:
@@ -125,11 +166,11 @@ def _scale(observations: Observations, Y: Array) -> float:
     At τ = 0 the threshold leaves the rms of a symmetric distribution alone and s is a plain ratio; otherwise
     mean{(sq)² : sq on the seen side} grows with s, and bisection finds it.
     """
-    target = observations.norm**2 / observations.count
+    target = observations.scaled_norm**2 / observations.count
     other = np.roll(Y, 1, axis=0) if len(Y) > 1 else Y
     q = np.einsum("ik,ik->i", Y, other)
     plain = float(np.sqrt(target / np.mean(q**2))) if target > 0 else 1.0
-    tau = observations.threshold
+    tau = observations.scaled_threshold
     if tau is None or tau == 0 or target == 0:
         return plain
     side = q if observations.seen == "above" else -q

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import hypot
 from typing import Any, Literal
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.errors import InputError, is_number, positions, unknown_name
 
-__all__ = ["Observations", "Side"]
+__all__ = ["Observations", "Side", "same_labels"]
 
 Side = Literal["above", "below"]
 FloatArray = NDArray[np.floating[Any]]
@@ -57,7 +59,6 @@ class Observations:
     seen: Side = "above"
     unknown: BoolArray | None = None
     labels: tuple[Any, ...] | None = None
-    frame: Any = field(default=None, repr=False)
     seen_per_row: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     count: int = 0
     norm: float = 0.0
@@ -72,15 +73,15 @@ class Observations:
         unknown: Any = None,
     ) -> Observations:
         """Check the caller's matrix; it is not changed, and copied only where that cannot be avoided."""
-        if seen not in ("above", "below"):
+        if not isinstance(seen, str) or seen not in ("above", "below"):
             raise unknown_name("side seen", seen, ["above", "below"])
         threshold = _threshold(threshold)
-        data, labels, frame = _matrix(X)
+        data, labels = _matrix(X)
         n = _square(data, "X")
-        mask = None if unknown is None else _mask(unknown, n)
-        scanned = cls(data, threshold, seen, mask, labels, frame)  # type: ignore[arg-type]
+        mask = None if unknown is None else _mask(unknown, n, labels)
+        scanned = cls(data, threshold, seen, mask, labels)  # type: ignore[arg-type]
         seen_per_row, count, norm = scanned._scan()
-        return cls(data, threshold, seen, mask, labels, frame, seen_per_row, count, norm)  # type: ignore[arg-type]
+        return cls(data, threshold, seen, mask, labels, seen_per_row, count, norm)  # type: ignore[arg-type]
 
     @property
     def size(self) -> int:
@@ -98,6 +99,26 @@ class Observations:
         if self.threshold is None:
             return "nothing"
         return "below" if self.seen == "above" else "above"
+
+    @property
+    def unit(self) -> float:
+        """The power of four nearest to the rms of the seen entries.
+
+        Solvers work on the data divided by it: the division is exact, and so is that of the factor by its square root,
+        so that data of any size are solved with the same digits and without overflow.
+        """
+        size = self.norm / np.sqrt(self.count) if self.norm else abs(self.threshold or 0.0)
+        return float(4.0 ** round(float(np.log2(size)) / 2)) if size else 1.0
+
+    @property
+    def scaled_norm(self) -> float:
+        """‖M_Ω‖_F in units of ``unit``."""
+        return self.norm / self.unit
+
+    @property
+    def scaled_threshold(self) -> float | None:
+        """The threshold in units of ``unit``."""
+        return None if self.threshold is None else self.threshold / self.unit
 
     @property
     def empty_rows(self) -> NDArray[np.intp]:
@@ -147,9 +168,9 @@ class Observations:
             if self.unknown is not None:
                 overlap.collect_at(places, self.unknown[places])
             per_row = sum(np.bincount(place, minlength=self.size) for place in places)
-            count, squares = values.size, _square_sum(values)
+            count, norm = values.size, _norm(values)
         else:
-            per_row, count, squares = np.zeros(self.size, np.int64), 0, 0.0
+            per_row, count, norm = np.zeros(self.size, np.int64), 0, 0.0
             for start, values, unknown in self._bands():
                 present = ~np.isnan(values)
                 infinite.collect(np.isinf(values), start)
@@ -160,7 +181,7 @@ class Observations:
                 per_row[start : start + len(values)] += in_row
                 per_row += present.sum(axis=0)
                 count += int(in_row.sum())
-                squares += _square_sum(np.where(present, values, 0))
+                norm = hypot(norm, _norm(np.where(present, values, 0)))
         if infinite.count:
             raise InputError(
                 f"X must be finite where it was seen, got {infinite.count} infinite entries, at {infinite}; "
@@ -174,8 +195,34 @@ class Observations:
                 f"at {overlap}; set them to NaN in X, or clear them in unknown"
             )
         if count == 0:
-            raise InputError("X must have at least one seen entry, got only NaN; there is nothing to complete from")
-        return np.asarray(per_row, np.int64), int(count), float(np.sqrt(squares))
+            raise InputError("X must have at least one seen entry, got none; there is nothing to complete from")
+        self._refuse_one_triangle()
+        return np.asarray(per_row, np.int64), int(count), norm
+
+    def _refuse_one_triangle(self) -> None:
+        """Half of a symmetric matrix says of every pair that it was seen and that it was not."""
+        if self.threshold is None or self.unknown is not None or self.size < 2:
+            return
+        if sp.issparse(self.data):
+            rows, cols = self.data.tocoo().coords
+            upper, lower = bool((rows < cols).any()), bool((rows > cols).any())
+        else:
+            upper = lower = False
+            for start, values, _ in self._bands():
+                places = np.arange(self.size) - np.arange(start, start + len(values))[:, None]
+                present = ~np.isnan(values)
+                upper, lower = (
+                    upper or bool((present & (places > 0)).any()),
+                    lower or bool((present & (places < 0)).any()),
+                )
+                if upper and lower:
+                    return
+        if upper != lower:
+            which = "upper" if upper else "lower"
+            raise InputError(
+                f"only the {which} triangle of X holds seen entries, which with a threshold says that (j, i) lies on "
+                "the other side than (i, j); mirror X if it is symmetric, or mark the other triangle as unknown="
+            )
 
     def _on_the_wrong_side(self, values: FloatArray) -> BoolArray:
         if self.threshold is None:
@@ -218,11 +265,9 @@ class _Offenders:
         return positions(self.first, self.count)
 
 
-def _square_sum(values: FloatArray) -> float:
-    """Σ x² in double precision; an overflow shows as inf, and is reported as infinite entries are."""
-    flat = values.astype(np.float64, copy=False).ravel()
-    with np.errstate(invalid="ignore", over="ignore"):
-        return float(flat @ flat)
+def _norm(values: FloatArray) -> float:
+    """The Euclidean norm, by the BLAS routine that neither overflows nor underflows on the way."""
+    return float(scipy.linalg.norm(values.astype(np.float64, copy=False).ravel(), check_finite=False))
 
 
 def _threshold(threshold: Any) -> float | None:
@@ -242,8 +287,8 @@ def _square(data: Any, name: str) -> int:
     return int(rows)
 
 
-def _matrix(X: Any) -> tuple[Any, tuple[Any, ...] | None, Any]:
-    """The values as a float array (NaN where unseen) or CSR array, with labels and frame type if there were any."""
+def _matrix(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
+    """The values as a float array (NaN where unseen) or CSR array, with labels if there were any."""
     if sp.issparse(X):
         if X.ndim != 2:
             raise InputError(f"X must be a square matrix (2-D), got {X.ndim}-D sparse data of shape {X.shape}")
@@ -256,47 +301,44 @@ def _matrix(X: Any) -> tuple[Any, tuple[Any, ...] | None, Any]:
         keep = ~np.isnan(values)
         if not keep.all():
             rows, cols = data.tocoo().coords
-            return sp.csr_array((values[keep], (rows[keep], cols[keep])), shape=data.shape), None, None
+            return sp.csr_array((values[keep], (rows[keep], cols[keep])), shape=data.shape), None
         if values.dtype != data.dtype:
             data = sp.csr_array((values, data.indices, data.indptr), shape=data.shape)
-        return data, None, None
+        return data, None
     if hasattr(X, "to_numpy") and hasattr(X, "index") and hasattr(X, "columns"):
         return _from_frame(X)
     if isinstance(X, np.ma.MaskedArray):
         if X.ndim != 2:
             raise InputError(f"X must be a square matrix (2-D), got {X.ndim}-D data of shape {X.shape}")
-        return _floats(X.data, "X", copy=True, hide=np.ma.getmaskarray(X)), None, None
+        return _floats(X.data, "X", copy=True, hide=np.ma.getmaskarray(X)), None
     try:
         array = np.asarray(X)
     except ValueError:
         raise InputError("X must be a square matrix of numbers, got rows of different lengths") from None
-    return _floats(array, "X"), None, None
+    return _floats(array, "X"), None
 
 
-def _from_frame(X: Any) -> tuple[Any, tuple[Any, ...], Any]:
+def _from_frame(X: Any) -> tuple[Any, tuple[Any, ...]]:
     rows, cols = list(X.index), list(X.columns)
     if len(rows) != len(cols):
         raise InputError(f"X must be square, got {len(rows)} rows and {len(cols)} columns")
     for k, (row, col) in enumerate(zip(rows, cols, strict=True)):
-        if row != col:
+        if row != col and not (row is col or (row != row and col != col)):  # NaN is a label like any other
             why = "the same labels in another order" if set(rows) == set(cols) else "other labels"
             raise InputError(
                 f"index and columns of X must carry the same labels in the same order, but label {k} is {row!r} in the "
                 f"index and {col!r} in the columns ({why}); use X.loc[labels, labels], or X.to_numpy() to drop them"
             )
-    kinds = {np.dtype(d) if isinstance(d, np.dtype) else None for d in X.dtypes}
-    dtype = np.float32 if kinds == {np.dtype(np.float32)} else np.float64
-    if kinds == {np.dtype(dtype)}:
-        return X.to_numpy(), tuple(rows), type(X)
-    try:
-        return X.to_numpy(dtype=dtype, na_value=np.nan), tuple(rows), type(X)
-    except (TypeError, ValueError):
-        name, kind = next(
-            ((name, d) for name, d in X.dtypes.items() if getattr(d, "kind", "O") not in "iuf"), ("?", "unknown")
-        )
-        raise InputError(
-            f"X must hold numbers, but column {name!r} has dtype {kind}; convert it with pandas.to_numeric"
-        ) from None
+    for name, kind in X.dtypes.items():
+        if getattr(kind, "kind", "O") not in "iuf":
+            raise InputError(
+                f"X must hold numbers, but column {name!r} has dtype {kind}; convert it with pandas.to_numeric"
+            )
+    single = {str(kind).lower() for kind in X.dtypes} <= {"float32", "float16"}
+    dtype = np.dtype(np.float32 if single else np.float64)
+    if set(X.dtypes) == {dtype}:
+        return X.to_numpy(), tuple(rows)
+    return X.to_numpy(dtype=dtype, na_value=np.nan), tuple(rows)
 
 
 def _floats(array: NDArray[Any], name: str, *, copy: bool = False, hide: BoolArray | None = None) -> FloatArray:
@@ -309,15 +351,33 @@ def _floats(array: NDArray[Any], name: str, *, copy: bool = False, hide: BoolArr
         raise InputError(f"{name} must hold numbers, got a boolean array; is this the mask rather than the values?")
     if kind not in "fiu":
         raise InputError(f"{name} must hold numbers, got dtype {array.dtype}; convert it with X.astype(float) first")
-    dtype = np.float32 if array.dtype in (np.float32, np.float16) else np.float64
+    dtype = np.float32 if kind == "f" and array.dtype.itemsize <= 4 else np.float64
     values: FloatArray = array.astype(dtype, copy=copy)
     if hide is not None:
         values[hide] = np.nan
     return values
 
 
-def _mask(unknown: Any, n: int) -> BoolArray:
-    mask = unknown.toarray() if sp.issparse(unknown) else np.asarray(unknown)
+def same_labels(other: Any, labels: tuple[Any, ...] | None, what: str) -> None:
+    """Refuse a labelled side input whose rows or columns are not those of X, in the same order."""
+    if labels is None or not (hasattr(other, "index") and hasattr(other, "columns")):
+        return
+    for name in ("index", "columns"):
+        theirs = tuple(getattr(other, name))
+        if theirs != labels:
+            k = next((k for k, (a, b) in enumerate(zip(theirs, labels, strict=False)) if a != b), len(labels))
+            raise InputError(
+                f"{what} must carry the labels of X in the same order, but its {name} differs from label {k} on; "
+                f"use {what}.loc[X.index, X.columns]"
+            )
+
+
+def _mask(unknown: Any, n: int, labels: tuple[Any, ...] | None) -> BoolArray:
+    same_labels(unknown, labels, "unknown")
+    try:
+        mask = unknown.toarray() if sp.issparse(unknown) else np.asarray(unknown)
+    except ValueError:
+        raise InputError("unknown must be a boolean mask, got rows of different lengths") from None
     if mask.shape != (n, n):
         raise InputError(f"unknown must have the shape of X, ({n}, {n}), got {mask.shape}")
     if mask.dtype.kind != "b":

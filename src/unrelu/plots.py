@@ -85,14 +85,8 @@ def _angular_order(U: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _seen(completion: Completion, X: Any) -> NDArray[Any]:
-    if X is not None:
-        return np.asarray(X, dtype=float)
-    if completion.observations is None:
-        raise InputError(
-            "this completion does not hold the seen entries; pass the matrix: draw_completion(completion, X)"
-        )
     whole = slice(0, completion.size)
-    return completion.observations.block(whole, whole)
+    return completion.seen_entries(X).block(whole, whole)
 
 
 def save_figure(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.factors import relative_error
+from unrelu.factors import nearest_psd, relative_error
 from unrelu.history import History, Record, Stop, Verdict
 from unrelu.problems.psd import Point, PSDProblem
-from unrelu.solvers.base import Iterate, Solver
+from unrelu.solvers.base import Iterate, PointIterate, Solver
 from unrelu.stopping import StoppingRule
 
 __all__ = ["Outcome", "run"]
@@ -26,17 +26,25 @@ DIVERGED = 1e3
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The point a run returns, how it ended, and what happened."""
+    """The point a run returns, how it ended, and what happened.
+
+    ``iteration`` is that of the point. ``left`` and ``right`` are the method's own factors if it has two; ``apart`` is
+    then ‖LRᵀ − UUᵀ‖_F / ‖UUᵀ‖_F. Point and factors are in units of ``problem.unit``, the history in the caller's.
+    """
 
     point: Point
     verdict: Verdict
     history: History
+    iteration: int
+    left: Array | None = None
+    right: Array | None = None
+    apart: float = 0.0
 
 
 def run(
     problem: PSDProblem,
     solver: Solver[Any],
-    factor: Array,
+    start: tuple[Array, Array],
     stopping: StoppingRule,
     *,
     truth: Array | None = None,
@@ -51,7 +59,7 @@ def run(
     ----------
     problem : PSDProblem
     solver : Solver
-    factor : ndarray of shape (n, rank)
+    start : pair of ndarray of shape (n, rank)
         Where to start.
     stopping : StoppingRule
     truth : ndarray of shape (n, n), optional
@@ -64,39 +72,99 @@ def run(
     Outcome
     """
     history = History()
-    spent = 0.0
-    state = best = None
+    clock = _Clock()
+    state, best = None, _Best()
     try:
         while True:
-            began = perf_counter()
-            state = solver.start(problem, factor) if state is None else solver.step(problem, state)
-            spent += perf_counter() - began
-            if best is None or state.point.value <= best.point.value:
-                best = state
-            history.append(_record(len(history), state, spent, truth))
+            with clock, np.errstate(all="ignore"):  # what overflows shows as divergence, in words
+                state = solver.start(problem, *start) if state is None else solver.step(problem, state)
+            history.append(_record(len(history), problem, solver, state, clock, truth))
+            best.offer(state, history[-1])
             verdict = _diverged(history) or stopping.check(history, problem) or _stuck(state, history)
-            if callback is not None and callback(history[-1]) is True and verdict is None:
+            if callback is not None and _is_true(callback(history[-1])) and verdict is None:
                 verdict = Verdict(Stop.CALLBACK, f"the callback asked to stop after iteration {history[-1].iteration}")
             if verdict is not None:
-                return Outcome(state.point if verdict.converged else best.point, verdict, history)
+                if verdict.converged:
+                    best.take(state, history[-1])
+                return best.outcome(problem, verdict, history)
     except KeyboardInterrupt:
-        if best is None:
+        if best.empty:
             raise
-        verdict = Verdict(
-            Stop.INTERRUPTED,
-            f"interrupted after iteration {history[-1].iteration}; this is the best point so far",
-        )
-        return Outcome(best.point, verdict, history)
+        reason = f"interrupted after iteration {history[-1].iteration}; this is the best point so far"
+        return best.outcome(problem, Verdict(Stop.INTERRUPTED, reason), history)
 
 
-def _record(iteration: int, state: Iterate, seconds: float, truth: Array | None) -> Record:
-    error = None if truth is None else relative_error(state.point.factor, truth)
-    return Record(iteration, state.point.value, state.point.gradient_norm, seconds, error, state.details)
+def _is_true(answer: object) -> bool:
+    return isinstance(answer, (bool, np.bool_)) and bool(answer)
+
+
+class _Clock:
+    """Wall-clock and processor time spent inside it."""
+
+    seconds = cpu = 0.0
+
+    def __enter__(self) -> None:
+        self._began = perf_counter(), process_time()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += perf_counter() - self._began[0]
+        self.cpu += process_time() - self._began[1]
+
+
+class _Best:
+    """The finite iterate with the lowest objective; its factors, not the working arrays of the method."""
+
+    def __init__(self) -> None:
+        self.empty = True
+        self._objective = np.inf
+        self._record: Record
+        self._point: Point | None = None
+        self._factors: tuple[Array, Array | None]
+
+    def offer(self, state: Iterate, record: Record) -> None:
+        if self.empty or state.objective <= self._objective:
+            self.take(state, record)
+
+    def take(self, state: Iterate, record: Record) -> None:
+        self._objective = state.objective if np.isfinite(state.objective) else np.inf
+        self._record = record
+        self._point = state.point if isinstance(state, PointIterate) else None
+        self._factors = state.factors
+        self.empty = False
+
+    def outcome(self, problem: PSDProblem, verdict: Verdict, history: History) -> Outcome:
+        left, right = self._factors
+        if right is None:
+            point = problem.evaluate(left) if self._point is None else self._point
+            return Outcome(point, verdict, history, self._record.iteration)
+        factor, apart = nearest_psd(left, right, problem.rank)
+        return Outcome(problem.evaluate(factor), verdict, history, self._record.iteration, left, right, apart)
+
+
+def _record(
+    iteration: int, problem: PSDProblem, solver: Solver[Any], state: Iterate, clock: _Clock, truth: Array | None
+) -> Record:
+    """What happened, in the caller's units."""
+    unit = problem.unit
+    left, right = state.factors
+    details = {**state.details, **solver.diagnostics(problem, state)}
+    norm = state.gradient_norm
+    scale = problem.norm**1.5
+    return Record(
+        iteration=iteration,
+        objective=state.objective * unit * unit,
+        gradient_norm=None if norm is None else norm * unit**1.5,
+        seconds=clock.seconds,
+        cpu_seconds=clock.cpu,
+        relative_gradient_norm=None if norm is None else (norm / scale if scale else norm),
+        error=None if truth is None else relative_error(left, truth, right, unit=unit),
+        details={name: value * unit ** solver.units.get(name, 0.0) for name, value in details.items()},
+    )
 
 
 def _diverged(history: History) -> Verdict | None:
     first, last = history[0], history[-1]
-    finite = np.isfinite(last.objective) and np.isfinite(last.gradient_norm)
+    finite = np.isfinite(last.objective) and (last.gradient_norm is None or np.isfinite(last.gradient_norm))
     if finite and not last.objective > DIVERGED * first.objective > 0:
         return None
     return Verdict(
@@ -109,4 +177,5 @@ def _diverged(history: History) -> Verdict | None:
 def _stuck(state: Iterate, history: History) -> Verdict | None:
     if state.stuck is None:
         return None
-    return Verdict(Stop.STALLED, f"{state.stuck} (gradient norm {history[-1].gradient_norm:.2g})")
+    norm = history[-1].gradient_norm
+    return Verdict(Stop.STALLED, state.stuck if norm is None else f"{state.stuck} (gradient norm {norm:.2g})")

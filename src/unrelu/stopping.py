@@ -15,6 +15,7 @@ from unrelu.history import History, Stop, Verdict
 
 __all__ = [
     "AnyOf",
+    "DetailBelow",
     "GradientNormBelow",
     "MaxIterations",
     "MaxSeconds",
@@ -29,8 +30,8 @@ class Scaled(Protocol):
     """What a relative rule needs to know of a problem."""
 
     @property
-    def gradient_scale(self) -> float:
-        """The unit of ‖∇F‖."""
+    def scale(self) -> float:
+        """The unit of the data, ‖M_Ω‖_F."""
 
 
 class StoppingRule:
@@ -84,7 +85,7 @@ class GradientNormBelow(StoppingRule):
     def check(self, history: History, problem: Scaled) -> Verdict | None:
         """Converged, if the gradient is small enough."""
         last = history[-1]
-        if last.gradient_norm <= self.bound:
+        if last.gradient_norm is not None and last.gradient_norm <= self.bound:
             return Verdict(
                 Stop.CONVERGED,
                 f"gradient norm {last.gradient_norm:.2g} is at most {self.bound:g} after {_iterations(last.iteration)}",
@@ -107,11 +108,11 @@ class RelativeGradientNormBelow(StoppingRule):
     def check(self, history: History, problem: Scaled) -> Verdict | None:
         """Converged, if the gradient is small enough for these data."""
         last = history[-1]
-        if last.gradient_norm <= self.tol * problem.gradient_scale:
-            relative = last.gradient_norm / problem.gradient_scale if problem.gradient_scale else 0.0
+        if last.relative_gradient_norm is not None and last.relative_gradient_norm <= self.tol:
             return Verdict(
                 Stop.CONVERGED,
-                f"relative gradient norm {relative:.2g} is at most {self.tol:g} after {_iterations(last.iteration)}",
+                f"relative gradient norm {last.relative_gradient_norm:.2g} is at most {self.tol:g} "
+                f"after {_iterations(last.iteration)}",
             )
         return None
 
@@ -157,8 +158,7 @@ class MaxIterations(StoppingRule):
         if history[-1].iteration >= self.count:
             return Verdict(
                 Stop.MAX_ITERATIONS,
-                f"not converged after {_iterations(self.count)}: gradient norm is still "
-                f"{history[-1].gradient_norm:.2g}; raise max_iter, or tol",
+                f"not converged after {_iterations(self.count)}: {_still(history)}; raise max_iter, or tol",
             )
         return None
 
@@ -181,8 +181,7 @@ class MaxSeconds(StoppingRule):
         if last.seconds >= self.seconds:
             return Verdict(
                 Stop.MAX_SECONDS,
-                f"not converged within {self.seconds:g} s, after {_iterations(last.iteration)}: "
-                f"gradient norm is still {last.gradient_norm:.2g}",
+                f"not converged within {self.seconds:g} s, after {_iterations(last.iteration)}: {_still(history)}",
             )
         return None
 
@@ -199,8 +198,8 @@ class Stagnation(StoppingRule):
 
     def __post_init__(self) -> None:
         _positive(self, "rtol", self.rtol, zero=True)
-        if self.window < 1:
-            raise InputError(f"window of Stagnation must be at least 1, got {self.window!r}")
+        if not is_integer(self.window) or self.window < 1:
+            raise InputError(f"window of Stagnation must be an integer ≥ 1, got {self.window!r}")
 
     def check(self, history: History, problem: Scaled) -> Verdict | None:
         """Stop when nothing moves."""
@@ -210,13 +209,49 @@ class Stagnation(StoppingRule):
         if before - now <= self.rtol * abs(before):
             return Verdict(
                 Stop.STALLED,
-                f"the objective fell by less than a relative {self.rtol:g} over the last {self.window} iterations, "
-                f"at gradient norm {history[-1].gradient_norm:.2g}",
+                f"the objective fell by less than a relative {self.rtol:g} over the last {self.window} iterations: "
+                f"{_still(history)}",
             )
         return None
 
     def __repr__(self) -> str:
         return f"Stagnation({self.rtol:g}, {self.window})"
+
+
+@dataclass(frozen=True, repr=False)
+class DetailBelow(StoppingRule):
+    """Converged when a detail that the method records is at most ``bound`` (times ‖M_Ω‖_F, if ``relative``)."""
+
+    name: str
+    bound: float
+    relative: bool = False
+
+    def __post_init__(self) -> None:
+        _positive(self, "bound", self.bound, zero=True)
+
+    def check(self, history: History, problem: Scaled) -> Verdict | None:
+        """Converged, if the detail is small enough."""
+        last = history[-1]
+        value = last.details.get(self.name)
+        unit = problem.scale if self.relative else 1.0
+        if value is None or not value <= self.bound * unit:
+            return None
+        shown = value / unit if unit else 0.0
+        kind = "relative " if self.relative else ""
+        return Verdict(
+            Stop.CONVERGED,
+            f"{kind}{self.name} {shown:.2g} is at most {self.bound:g} after {_iterations(last.iteration)}",
+        )
+
+    def __repr__(self) -> str:
+        return f"DetailBelow({self.name!r}, {self.bound:g}{', relative=True' if self.relative else ''})"
+
+
+def _still(history: History) -> str:
+    last = history[-1]
+    if last.gradient_norm is None:
+        return f"objective is still {last.objective:.2g}"
+    return f"gradient norm is still {last.gradient_norm:.2g}"
 
 
 def _iterations(count: int) -> str:

@@ -5,7 +5,8 @@ The fit is symmetric, so (i, j) and (j, i) ask the same x. With seen values p an
     (x − p)² + (x − q)² = 2 (x − (p+q)/2)² + (p − q)²/2,
 
 and the last term does not depend on x. A pair therefore needs one target, how often it was seen (0, 1, 2), how often it
-is absent, and all pairs together one constant. This is exact: value, gradient and curvature are those of the paper's F.
+is absent, and all pairs together one constant. Values come in units of ``observations.unit``. This is exact: value,
+gradient and curvature are those of the paper's F.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class PairBlock:
 
 def pair_block(observations: Observations, rows: slice, cols: slice) -> PairBlock:
     """Join block (rows, cols) with the transpose of block (cols, rows)."""
+    unit = observations.dtype.type(observations.unit)
     forward = observations.block(rows, cols)
     seen_forward = ~np.isnan(forward)
     absent_forward = observations.absent(rows, cols, forward)
@@ -55,7 +57,8 @@ def pair_block(observations: Observations, rows: slice, cols: slice) -> PairBloc
         absent_backward = observations.absent(cols, rows, there).T
     seen = seen_forward.astype(np.uint8) + seen_backward
     absent = absent_forward.astype(np.uint8) + absent_backward
-    p, q = np.where(seen_forward, forward, 0), np.where(seen_backward, backward, 0)
+    p = np.where(seen_forward, forward, 0) / unit
+    q = np.where(seen_backward, backward, 0) / unit
     mean = (p + q) / np.maximum(seen, 1).astype(forward.dtype)
     apart = ((p - q) * (seen == 2)).astype(np.float64, copy=False).ravel()
     spread = float(apart @ apart) / 2

@@ -12,8 +12,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, so that the controller below sees it)
@@ -23,8 +23,6 @@ __all__ = ["map_chunks", "owning_the_cores"]
 
 Chunk = TypeVar("Chunk")
 Result = TypeVar("Result")
-
-_workers: ContextVar[int] = ContextVar("unrelu_workers", default=1)
 
 
 @cache
@@ -41,24 +39,42 @@ if hasattr(os, "register_at_fork"):  # a forked child inherits the pool but not 
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
+class _Cores:
+    """Who holds BLAS to one thread: the first to come does, the last to leave lets go."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.owners = 0
+        self.workers = 1
+        self.limit: Any = None
+
+
+_cores = _Cores()
+
+
 @contextmanager
 def owning_the_cores() -> Iterator[int]:
-    """Give tiles the threads that BLAS would have used, and BLAS one; nested uses change nothing."""
-    if _workers.get() > 1:
-        yield _workers.get()
-        return
-    blas = [library["num_threads"] for library in _controller().info() if library["user_api"] == "blas"]
-    token = _workers.set(max(blas, default=1))
+    """Give tiles the threads that BLAS would have used, and BLAS one; nested and overlapping uses share them."""
+    with _cores.lock:
+        if _cores.owners == 0:
+            blas = [library["num_threads"] for library in _controller().info() if library["user_api"] == "blas"]
+            _cores.workers = max(blas, default=1)
+            _cores.limit = _controller().limit(limits=1, user_api="blas")
+            _cores.limit.__enter__()
+        _cores.owners += 1
     try:
-        with _controller().limit(limits=1, user_api="blas"):
-            yield _workers.get()
+        yield _cores.workers
     finally:
-        _workers.reset(token)
+        with _cores.lock:
+            _cores.owners -= 1
+            if _cores.owners == 0:
+                _cores.limit.__exit__(None, None, None)
+                _cores.workers = 1
 
 
 def map_chunks(function: Callable[[Chunk], Result], chunks: Sequence[Chunk]) -> list[Result]:
     """Results of ``function`` on each chunk, in the order of the chunks."""
-    workers = min(_workers.get(), len(chunks))
-    if workers < 2:
+    workers = _cores.workers
+    if min(workers, len(chunks)) < 2:
         return [function(chunk) for chunk in chunks]
-    return list(_pool(_workers.get()).map(function, chunks))
+    return list(_pool(workers).map(function, chunks))

@@ -52,7 +52,8 @@ class TiledKernel:
         F(U) = ¼ Σ S_ij ((UUᵀ)_ij − t_ij)² + constant,   ∇F(U) = (S ∘ (UUᵀ − T)) U,
 
     which for ``observed`` is ∇F = ½(Z + Zᵀ)U, the true gradient of the paper's F; the printed eq. (gd) is twice that.
-    S depends on U only through absent entries under a loss that listens to them.
+    S depends on U only through absent entries under a loss that listens to them. Everything is in units of
+    ``observations.unit``.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ class TiledKernel:
         n, dtype = observations.size, observations.dtype
         self.size, self.dtype = n, dtype
         self.hinge = loss.uses_absence and observations.threshold is not None
-        self.threshold = observations.threshold if self.hinge and observations.threshold is not None else 0.0
+        self.threshold = (observations.scaled_threshold or 0.0) if self.hinge else 0.0
         # The hinge acts where UUᵀ − τ has this sign.
         self._wrong: Callable[..., Any] = np.greater if observations.absence_says == "below" else np.less
         require_memory(n * n // 2 * (dtype.itemsize + (3 if self.hinge else 1)), f"a {n}×{n} matrix")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from unrelu.kernels.bands import BandKernel
 from unrelu.kernels.tiled import TiledKernel, Weights
 from unrelu.losses import Loss, Observed
 from unrelu.observations import Observations
@@ -51,7 +52,9 @@ class PSDProblem:
     --------
     >>> seen = Observations.of(np.array([[1.0, 2.0], [2.0, 4.0]]))
     >>> problem = PSDProblem(seen, rank=1)
-    >>> problem.evaluate(np.array([[1.0], [2.0]])).value
+    >>> problem.unit  # values are divided by 4, factors by 2
+    4.0
+    >>> problem.evaluate(np.array([[0.5], [1.0]])).value
     0.0
     """
 
@@ -59,7 +62,6 @@ class PSDProblem:
         self.observations = observations
         self.rank = rank
         self.loss = Observed() if loss is None else loss
-        self.kernel = TiledKernel(observations, self.loss)
 
     @property
     def size(self) -> int:
@@ -71,10 +73,30 @@ class PSDProblem:
         """float32 or float64, as the data."""
         return self.observations.dtype
 
+    @cached_property
+    def kernel(self) -> TiledKernel:
+        """Passes for UUᵀ, over pairs."""
+        return TiledKernel(self.observations, self.loss)
+
+    @cached_property
+    def bands(self) -> BandKernel:
+        """Passes for LRᵀ, row by row."""
+        return BandKernel(self.observations, self.loss)
+
     @property
-    def gradient_scale(self) -> float:
-        """‖M_Ω‖_F^{3/2}: multiplying the data by c multiplies it and ‖∇F‖ alike, by c^{3/2}."""
-        return self.observations.norm**1.5
+    def unit(self) -> float:
+        """The unit of the data; values here are in units of it, factors in units of its square root."""
+        return self.observations.unit
+
+    @property
+    def scale(self) -> float:
+        """‖M_Ω‖_F, in the caller's units."""
+        return self.observations.norm
+
+    @property
+    def norm(self) -> float:
+        """‖M_Ω‖_F, in units of ``unit``."""
+        return self.observations.scaled_norm
 
     def evaluate(self, U: Array) -> Point:
         """F and its gradient at U, in one pass."""
@@ -96,7 +118,7 @@ class PSDProblem:
 
     @cached_property
     def spectral_norm(self) -> float:
-        """‖M_Ω‖₂ of the symmetrised seen entries, to a relative 1e-3."""
+        """‖M_Ω‖₂ of the symmetrised seen entries, to a relative 1e-3, in units of ``unit``."""
         n, none = self.size, np.zeros((self.size, 1), self.dtype)
         seen_only = self.kernel if not self.kernel.hinge else TiledKernel(self.observations, Observed())
 

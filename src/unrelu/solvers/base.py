@@ -9,32 +9,83 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.losses import Loss
+from unrelu.errors import InputError, unknown_name
+from unrelu.losses import Loss, Observed, OneSided
 from unrelu.observations import Observations
 from unrelu.problems.psd import Point, PSDProblem
+from unrelu.stopping import RelativeGradientNormBelow, StoppingRule
 
-__all__ = ["Iterate", "Solver"]
+__all__ = ["Iterate", "PointIterate", "Solver", "TwoFactorIterate"]
 
 Array = NDArray[np.floating[Any]]
 
+STOPPING = ("relative", "paper")
+
+
+class Iterate:
+    """Where a solver is: what the loop records of it, and the matrix it stands for.
+
+    ``details`` are what this method records of the step that led here; ``stuck`` says why no further step makes sense.
+    """
+
+    details: Mapping[str, float]
+    stuck: str | None
+
+    @property
+    def objective(self) -> float:
+        """¼ of the squared misfit that the method reduces."""
+        raise NotImplementedError
+
+    @property
+    def gradient_norm(self) -> float | None:
+        """The norm of the gradient, for methods that have one."""
+        raise NotImplementedError
+
+    @property
+    def factors(self) -> tuple[Array, Array | None]:
+        """(U, None) for UUᵀ, (L, R) for LRᵀ."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False)
-class Iterate:
-    """Where a solver is. Subclasses add what travels from step to step.
-
-    Attributes
-    ----------
-    point : Point
-        The factor, with value and gradient measured there.
-    details : mapping of str to float
-        What this method records of the step that led here.
-    stuck : str or None
-        Why no further step makes sense, if so.
-    """
+class PointIterate(Iterate):
+    """A factor U with value and gradient measured there. Subclasses add what travels from step to step."""
 
     point: Point
     details: Mapping[str, float] = field(default_factory=dict)
     stuck: str | None = None
+
+    @property
+    def objective(self) -> float:
+        """F(U)."""
+        return self.point.value
+
+    @property
+    def gradient_norm(self) -> float | None:
+        """‖∇F(U)‖_F."""
+        return self.point.gradient_norm
+
+    @property
+    def factors(self) -> tuple[Array, Array | None]:
+        """(U, None)."""
+        return self.point.factor, None
+
+
+@dataclass(frozen=True, eq=False)
+class TwoFactorIterate(Iterate):
+    """Two factors of LRᵀ, with what was measured of them."""
+
+    left: Array
+    right: Array
+    objective: float = 0.0
+    gradient_norm: float | None = None
+    details: Mapping[str, float] = field(default_factory=dict)
+    stuck: str | None = None
+
+    @property
+    def factors(self) -> tuple[Array, Array | None]:
+        """(L, R)."""
+        return self.left, self.right
 
 
 State = TypeVar("State", bound=Iterate)
@@ -43,21 +94,63 @@ State = TypeVar("State", bound=Iterate)
 class Solver(Generic[State]):
     """A frozen dataclass of hyperparameters with ``start`` and ``step``; its state travels.
 
-    ``losses`` are the names of the losses it can minimise, ``max_iter`` how many iterations it may take unless told.
+    Class attributes say what it can do: the names of the ``losses`` it can minimise; the ``default_start`` (None: it
+    starts from zero); whether it ``takes_start`` at all; whether it ``uses_absence`` by nature; how many iterations it
+    takes at most (``max_iter``) and how far it goes (``default_tol``) unless told.
     """
 
     name: ClassVar[str]
-    losses: ClassVar[tuple[str, ...]]
+    losses: ClassVar[tuple[str, ...]] = ("observed", "one-sided")
+    default_start: ClassVar[str | None] = "tailored"
+    takes_start: ClassVar[bool] = True
     max_iter: ClassVar[int]
+    # Relative gradient norms that the arithmetic can reach with a margin.
+    default_tol: ClassVar[Mapping[str, float]] = {"float64": 1e-11, "float32": 2e-7}
+    # Which power of the data's unit a detail carries, for those that have one.
+    units: ClassVar[Mapping[str, float]] = {}
+    stopping: str
+
+    def __post_init__(self) -> None:
+        if self.stopping not in STOPPING:
+            raise unknown_name(f"stopping of {self.name}", self.stopping, STOPPING)
+        self.check()
+
+    def check(self) -> None:
+        """Raise :class:`InputError` for hyperparameters out of range."""
+
+    def need(self, condition: bool, parameter: str, range_: str) -> None:
+        """Raise the error that names a parameter's range, unless the condition holds."""
+        if not condition:
+            raise InputError(f"{parameter} of {self.name} must be {range_}, got {getattr(self, parameter)!r}")
 
     def default_loss(self, observations: Observations) -> Loss:
-        """The loss this method minimises when none is named."""
+        """The loss this method minimises when none is named: with what absence says, if it says something."""
+        if "one-sided" not in self.losses or observations.threshold is None:
+            return Observed()
+        return OneSided()
+
+    def rule(self, tol: float | None, dtype: np.dtype[Any]) -> StoppingRule:
+        """When this method has converged: the paper's absolute rule if asked for, else one relative to the data."""
+        if tol is None and self.stopping == "paper":
+            return self.paper_rule()
+        return self.relative_rule(self.default_tol[dtype.name] if tol is None else tol)
+
+    def relative_rule(self, tol: float) -> StoppingRule:
+        """Converged to a relative ``tol``."""
+        return RelativeGradientNormBelow(tol)
+
+    def paper_rule(self) -> StoppingRule:
+        """The rule of the paper's appendix."""
         raise NotImplementedError
 
-    def start(self, problem: PSDProblem, factor: Array) -> State:
-        """The state at the starting factor."""
+    def start(self, problem: PSDProblem, left: Array, right: Array) -> State:
+        """The state at the starting factors (the same one twice, unless the start has two)."""
         raise NotImplementedError
 
     def step(self, problem: PSDProblem, state: State) -> State:
-        """The state one iteration later."""
+        """The state one iteration later. It may reuse the arrays of the old one, which is not asked again."""
         raise NotImplementedError
+
+    def diagnostics(self, problem: PSDProblem, state: State) -> Mapping[str, float]:
+        """What is worth recording but not part of the method; its time does not count."""
+        return {}

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.errors import InputError
-from unrelu.losses import Loss, Observed, OneSided
-from unrelu.observations import Observations
+from unrelu.errors import InputError, is_integer, is_number
 from unrelu.problems.psd import Point, PSDProblem
-from unrelu.solvers.base import Iterate, Solver
+from unrelu.solvers.base import PointIterate, Solver
+from unrelu.stopping import GradientNormBelow, StoppingRule
 
 __all__ = ["GaussNewton", "minimise_quartic"]
 
@@ -27,10 +26,13 @@ MOST_TRIALS = 12
 PATIENCE = 10
 # Eigenvalues of UᵀU below this share of the largest count as this share in the preconditioner.
 SMALLEST_SHARE = 1e-12
+# Levenberg–Marquardt damping in units of ‖∇F‖_F/‖U‖₂. Without it a rank above that of the data (columns of U that go
+# to zero) makes directions so long that the line search gives up; elsewhere nothing is lost, as it vanishes with ∇F.
+DAMPING = 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class _State(Iterate):
+class _State(PointIterate):
     forcing: float = 0.1
     lowest: float = np.inf  # gradient norm
     idle: int = 0  # steps since then, counted only where F no longer resolves a decrease
@@ -38,12 +40,12 @@ class _State(Iterate):
 
 @dataclass(frozen=True)
 class GaussNewton(Solver[_State]):
-    """Solve ½JᵀJ D = −∇F by preconditioned conjugate gradients, then go to the minimum of F along D.
+    """Solve (½JᵀJ + μ) D = −∇F by preconditioned conjugate gradients, then go to the minimum of F along D.
 
-    J is the derivative of U ↦ (UUᵀ)_Ω, so ½JᵀJ D = (S ∘ (UDᵀ + DUᵀ))U. The preconditioner (UᵀU)⁻¹ removes the
-    conditioning of U. F along a line is a quartic, whose global minimum over t > 0 is found exactly from its
-    coefficients; under ``one-sided`` it is quartic up to the first kink, and the search goes on across kinks until
-    value and slope have fallen. The objective never rises beyond rounding.
+    J is the derivative of U ↦ (UUᵀ)_Ω, so ½JᵀJ D = (S ∘ (UDᵀ + DUᵀ))U; the damping μ goes to zero with the gradient.
+    The preconditioner (UᵀU + μ)⁻¹ removes the conditioning of U. F along a line is a quartic, whose global minimum over
+    t > 0 is found exactly from its coefficients; under ``one-sided`` it is quartic up to the first kink, and the search
+    goes on across kinks until value and slope have fallen. The objective never rises beyond rounding.
 
     Parameters
     ----------
@@ -54,32 +56,34 @@ class GaussNewton(Solver[_State]):
         The smallest such share.
     max_inner : int, default 200
         Most inner steps per iteration.
+    stopping : {"relative", "paper"}
+        "paper": ‖∇F‖_F ≤ 1e-4, in the units of the data to the power 3/2.
     """
 
     forcing: float = 0.1
     tightest: float = 0.01
     max_inner: int = 200
+    stopping: str = "relative"
 
     name = "gauss-newton"
-    losses = ("observed", "one-sided")
     max_iter = 500
 
-    def __post_init__(self) -> None:
-        if not 0 < self.tightest <= self.forcing < 1:
+    def check(self) -> None:
+        """Shares between 0 and 1, in order."""
+        if not (is_number(self.forcing) and is_number(self.tightest) and 0 < self.tightest <= self.forcing < 1):
             raise InputError(
                 "forcing and tightest of gauss-newton must satisfy 0 < tightest ≤ forcing < 1, "
                 f"got forcing={self.forcing!r}, tightest={self.tightest!r}"
             )
-        if self.max_inner < 1:
-            raise InputError(f"max_inner of gauss-newton must be at least 1, got {self.max_inner!r}")
+        self.need(is_integer(self.max_inner) and self.max_inner >= 1, "max_inner", "an integer ≥ 1")
 
-    def default_loss(self, observations: Observations) -> Loss:
-        """What absence says is used whenever it says something."""
-        return Observed() if observations.threshold is None else OneSided()
+    def paper_rule(self) -> StoppingRule:
+        """‖∇F‖_F ≤ 1e-4, as the paper stops its gradient descent."""
+        return GradientNormBelow(1e-4)
 
-    def start(self, problem: PSDProblem, factor: Array) -> _State:
+    def start(self, problem: PSDProblem, left: Array, right: Array) -> _State:
         """Measure the starting point."""
-        point = problem.evaluate(factor)
+        point = problem.evaluate(left)
         return _State(point, {}, None, self.forcing, point.gradient_norm)
 
     def step(self, problem: PSDProblem, state: _State) -> _State:
@@ -102,17 +106,18 @@ class GaussNewton(Solver[_State]):
         return _State(found, details, None, forcing, min(state.lowest, found.gradient_norm), idle)
 
     def _direction(self, problem: PSDProblem, point: Point, forcing: float) -> tuple[Array, int]:
-        """Conjugate gradients on ½JᵀJ D = −∇F, preconditioned with (UᵀU)⁻¹."""
+        """Conjugate gradients on (½JᵀJ + μ) D = −∇F, preconditioned with (UᵀU + μ)⁻¹."""
         U = point.factor
         eigenvalues, basis = np.linalg.eigh(U.T @ U)
         floor = max(SMALLEST_SHARE * eigenvalues[-1], np.finfo(U.dtype).tiny)
-        inverse = ((basis / np.maximum(eigenvalues, floor)) @ basis.T).astype(U.dtype)
+        damping = U.dtype.type(DAMPING * point.gradient_norm / np.sqrt(max(eigenvalues[-1], floor)))
+        inverse = ((basis / np.maximum(eigenvalues + damping, floor)) @ basis.T).astype(U.dtype)
         D, R = np.zeros_like(U), -point.gradient
         Y = R @ inverse
         P = Y
         now = first = _inner(R, Y)
         for count in range(1, self.max_inner + 1):
-            HP = problem.curvature(point, P)
+            HP = problem.curvature(point, P) + damping * P
             bend = _inner(P, HP)
             if not bend > 0:  # a direction the data do not see (or rounding): what has been gathered must do
                 return (D, count) if count > 1 else (P, count)
@@ -165,7 +170,7 @@ def _accept(point: Point, there: Point, length: float, slope: float, D: Array, r
 def _rounding(problem: PSDProblem, point: Point) -> float:
     """By how much the computed F may be off: its own rounding, and that of each residual against the data."""
     eps = float(np.finfo(problem.dtype).eps)
-    return 4 * eps * (point.value + eps * problem.observations.norm**2)
+    return 4 * eps * (point.value + eps * problem.norm**2)
 
 
 def minimise_quartic(coefficients: NDArray[np.float64]) -> float:

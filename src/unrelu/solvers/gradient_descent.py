@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.errors import InputError
+from unrelu.errors import is_number
 from unrelu.losses import Loss, Observed
 from unrelu.observations import Observations
 from unrelu.problems.psd import PSDProblem
-from unrelu.solvers.base import Iterate, Solver
+from unrelu.solvers.base import PointIterate, Solver
+from unrelu.stopping import GradientNormBelow, StoppingRule
 
 __all__ = ["GradientDescent"]
 
@@ -20,7 +21,7 @@ Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class _State(Iterate):
+class _State(PointIterate):
     step: float = 0.0
 
 
@@ -33,6 +34,8 @@ class GradientDescent(Solver[_State]):
     step_size : float, optional
         η. The paper does not state it. Default: 1/‖M_Ω‖₂, which is safe on Gaussian factors; the step for the gradient
         as printed, (Z + Zᵀ)U, is half of that. A step that is too long diverges, and the verdict says so.
+    stopping : {"relative", "paper"}
+        "paper": ‖∇F‖_F ≤ 1e-4, in the units of the data to the power 3/2.
 
     Notes
     -----
@@ -41,26 +44,33 @@ class GradientDescent(Solver[_State]):
     """
 
     step_size: float | None = None
+    stopping: str = "relative"
 
     name = "gradient-descent"
-    losses = ("observed", "one-sided")
+    units: ClassVar = {"step": -1.0}
     max_iter = 5000
 
-    def __post_init__(self) -> None:
-        if self.step_size is not None and not (np.isfinite(self.step_size) and self.step_size > 0):
-            raise InputError(f"step_size of gradient-descent must be a finite positive number, got {self.step_size!r}")
+    def check(self) -> None:
+        """The step, if given, is positive."""
+        positive = self.step_size is None or (is_number(self.step_size) and self.step_size > 0)
+        self.need(positive, "step_size", "a finite positive number")
 
     def default_loss(self, observations: Observations) -> Loss:
         """The paper's."""
         return Observed()
 
-    def start(self, problem: PSDProblem, factor: Array) -> _State:
+    def paper_rule(self) -> StoppingRule:
+        """‖∇F‖_F ≤ 1e-4, as in the comparison of methods; the table of starts uses 1e-6."""
+        return GradientNormBelow(1e-4)
+
+    def start(self, problem: PSDProblem, left: Array, right: Array) -> _State:
         """Measure the starting point and settle the step."""
-        step = self.step_size
-        if step is None:
+        if self.step_size is None:
             norm = problem.spectral_norm
             step = 1 / norm if norm > 0 else 1.0
-        return _State(problem.evaluate(factor), {"step": step}, None, step)
+        else:
+            step = self.step_size * problem.unit
+        return _State(problem.evaluate(left), {"step": step}, None, step)
 
     def step(self, problem: PSDProblem, state: _State) -> _State:
         """One gradient step."""

@@ -1,0 +1,132 @@
+"""Passes over the whole matrix in bands of rows, for methods with two factors or with a dense matrix of their own.
+
+A band is a few rows, small enough for a core's second-level cache, so that products and element-wise steps on it cost
+one trip to memory. Pattern and values need not be symmetric, and nothing here is averaged over pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.kernels.memory import require_memory
+from unrelu.kernels.threads import map_chunks
+from unrelu.losses import Loss
+from unrelu.observations import Observations
+
+__all__ = ["Band", "BandKernel"]
+
+Array = NDArray[np.floating[Any]]
+
+# 2¹⁵ doubles are a quarter of a megabyte.
+BAND_ENTRIES = 1 << 15
+CHUNKS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """A few rows: targets (the seen value, the threshold where absent, 0 where unknown) and what kind each entry is."""
+
+    rows: slice
+    target: Array
+    seen: NDArray[np.bool_]
+    absent: NDArray[np.bool_] | None
+
+
+class BandKernel:
+    """M_Ω and what absence says, row by row, in units of ``observations.unit``.
+
+    Parameters
+    ----------
+    observations : Observations
+    loss : Loss
+        Whether absent entries count; otherwise they are unknown.
+    """
+
+    def __init__(self, observations: Observations, loss: Loss) -> None:
+        n, self.dtype = observations.size, observations.dtype
+        self.size, self.count = n, observations.count
+        self.hinge = loss.uses_absence and observations.threshold is not None
+        self.threshold = (observations.scaled_threshold or 0.0) if self.hinge else 0.0
+        self._below = observations.absence_says == "below"
+        require_memory(n * n * (self.dtype.itemsize + 2), f"a {n}×{n} matrix")
+        height = max(1, BAND_ENTRIES // n)
+        cuts = [slice(start, min(start + height, n)) for start in range(0, n, height)]
+        self.bands = map_chunks(lambda rows: self._pack(observations, rows), cuts)
+        wanted = min(CHUNKS, len(self.bands))
+        self.chunks = [
+            self.bands[len(self.bands) * k // wanted : len(self.bands) * (k + 1) // wanted] for k in range(wanted)
+        ]
+
+    def _pack(self, observations: Observations, rows: slice) -> Band:
+        whole = slice(0, self.size)
+        values = observations.block(rows, whole)
+        seen = ~np.isnan(values)
+        target = np.where(seen, values, 0) / self.dtype.type(observations.unit)
+        absent = None
+        if self.hinge:
+            absent = observations.absent(rows, whole, values)
+            np.copyto(target, self.threshold, where=absent)
+        return Band(rows, target, seen, absent)
+
+    def clip(self, band: Band, values: Array) -> None:
+        """Project a band onto what is known: seen entries to their value, absent ones to their side, in place."""
+        if band.absent is not None:
+            beyond = values > self.threshold if self._below else values < self.threshold
+            beyond &= band.absent
+            beyond |= band.seen
+            np.copyto(values, band.target, where=beyond)
+        else:
+            np.copyto(values, band.target, where=band.seen)
+
+    def residual(self, band: Band, values: Array) -> Array:
+        """How far a band is from what is known: values minus their projection, in place."""
+        np.subtract(values, band.target, out=values)
+        counts = band.seen
+        if band.absent is not None:
+            beyond = values > 0 if self._below else values < 0
+            beyond &= band.absent
+            counts = beyond | band.seen
+        np.multiply(values, counts, out=values)
+        return values
+
+    def over(self, visit: Callable[[list[Band]], Any]) -> list[Any]:
+        """Results of ``visit`` on each chunk of bands, in order."""
+        return map_chunks(visit, self.chunks)
+
+    def evaluate(self, L: Array, R: Array) -> tuple[float, Array, Array]:
+        """¼‖residual of LRᵀ‖², and the residual times R and, transposed, times L."""
+
+        def visit(chunk: list[Band]) -> tuple[float, Array]:
+            total, right = 0.0, np.zeros_like(R)
+            for band in chunk:
+                Z = self.residual(band, L[band.rows] @ R.T)
+                total += _square(Z)
+                left[band.rows] = Z @ R
+                right += Z.T @ L[band.rows]
+            return total, right
+
+        left = np.empty_like(L)
+        parts = self.over(visit)
+        right = parts[0][1]
+        for _, more in parts[1:]:
+            right += more
+        return sum(total for total, _ in parts) / 4, left, right
+
+    def seen_values(self) -> tuple[Array, NDArray[np.bool_]]:
+        """M_Ω as one dense array with zeros elsewhere, and the mask of Ω."""
+        M = np.zeros((self.size, self.size), self.dtype)
+        mask = np.zeros((self.size, self.size), bool)
+        for band in self.bands:
+            mask[band.rows] = band.seen
+            np.copyto(M[band.rows], band.target, where=band.seen)
+        return M, mask
+
+
+def _square(values: Array) -> float:
+    flat = values.ravel()
+    return float(np.dot(flat, flat))

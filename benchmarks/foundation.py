@@ -101,7 +101,7 @@ def solves(n=1000, rank=20, seed=0):
         row("gauss-newton, one-sided", one_sided.history[-1].seconds, one_sided.history[-1].iteration,
             one_sided.factor, one_sided.verdict.code.value)  # fmt: skip
 
-        norm = PSDProblem(observations, rank).spectral_norm
+        norm = PSDProblem(observations, rank).spectral_norm * observations.unit
         # A budget of forty times our own: past that the ratio asked for is settled.
         limit = rule | unrelu.MaxSeconds(40 * base)
         runs = []

@@ -119,7 +119,7 @@ class Completion:
             raise InputError(f"X must have {self.size} rows like the completed matrix, got {observations.size}")
         if (observations.count, observations.norm) != self.seen:
             raise InputError(
-                f"X has changed since it was completed ({self.seen[0]} entries were seen, {observations.count} are now; "
+                f"X has changed since it was completed ({self.seen[0]} entries then, {observations.count} now; "
                 "or their values differ); pass the matrix as it was"
             )
         return observations

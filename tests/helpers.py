@@ -8,9 +8,22 @@ from unrelu.losses import Observed, OneSided
 from unrelu.solvers import METHODS
 
 # Every method the library offers; test_solvers.py fails if one is missing here.
-SOLVERS = [unrelu.GaussNewton(), unrelu.GradientDescent()]
+SOLVERS = [
+    unrelu.GaussNewton(),
+    unrelu.GradientDescent(),
+    unrelu.ScaledGD(),
+    unrelu.ScaledGD(symmetric=True),
+    unrelu.PAM(),
+    unrelu.MomentumPAM(),
+    unrelu.MomentumPAM(variant="adaptive"),
+    unrelu.MomentumPAM(variant="ebcd"),
+    unrelu.ADMM(),
+    unrelu.GNMR(),
+]
+# One call of a conic solver, without iterations or a start: its own tests are in test_sdp.py.
+ONE_SHOT = [unrelu.SDP()]
 LOSSES = [Observed(), OneSided()]
-assert {type(s) for s in SOLVERS} == set(METHODS.values())
+assert {type(s) for s in SOLVERS + ONE_SHOT} == set(METHODS.values())
 
 # Two orders of summation of the same doubles.
 ROUNDING = 1e-12

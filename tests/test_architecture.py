@@ -27,6 +27,8 @@ ROOMS = [
     ["run", "progress"],
     ["completion"],
     ["complete"],
+    ["comparison"],
+    ["compare"],
     ["estimators"],
     ["plots"],
     ["demo"],

@@ -5,14 +5,17 @@ Start with :func:`complete`.
 
 from typing import TYPE_CHECKING, Any
 
+from unrelu.compare import compare
+from unrelu.comparison import Comparison
 from unrelu.complete import complete
 from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError
 from unrelu.history import History, Record, Stop, Verdict
-from unrelu.initialise import RandomImputation, RandomSpectral, Tailored
+from unrelu.initialise import Gaussian, RandomFill, RandomImputation, RandomSpectral, Spectral, Tailored
 from unrelu.losses import Observed, OneSided
-from unrelu.solvers import GaussNewton, GradientDescent
+from unrelu.solvers import ADMM, GNMR, PAM, SDP, GaussNewton, GradientDescent, MomentumPAM, ScaledGD
 from unrelu.stopping import (
+    DetailBelow,
     GradientNormBelow,
     MaxIterations,
     MaxSeconds,
@@ -27,27 +30,39 @@ if TYPE_CHECKING:
     from unrelu.estimators import PSDCompleter
 
 __all__ = [
+    "ADMM",
+    "GNMR",
+    "PAM",
+    "SDP",
+    "Comparison",
     "Completion",
     "CompletionWarning",
+    "DetailBelow",
     "GaussNewton",
+    "Gaussian",
     "GradientDescent",
     "GradientNormBelow",
     "History",
     "InputError",
     "MaxIterations",
     "MaxSeconds",
+    "MomentumPAM",
     "ObjectiveBelow",
     "Observed",
     "OneSided",
     "PSDCompleter",
+    "RandomFill",
     "RandomImputation",
     "RandomSpectral",
     "Record",
     "RelativeGradientNormBelow",
+    "ScaledGD",
+    "Spectral",
     "Stagnation",
     "Stop",
     "Tailored",
     "Verdict",
+    "compare",
     "complete",
 ]
 

@@ -1,4 +1,4 @@
-"""The shell: ``unrelu complete`` and ``unrelu demo``.
+"""The shell: ``unrelu complete``, ``unrelu compare`` and ``unrelu demo``.
 
 Exit codes, for every subcommand: 0 done, 1 finished but not converged (the result is written and says so), 2 bad input
 or usage, 130 interrupted (nothing written).
@@ -19,6 +19,8 @@ import numpy as np
 import typer
 
 import unrelu
+from unrelu.compare import PLANTED, compare
+from unrelu.comparison import Comparison, Row
 from unrelu.complete import complete
 from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError
@@ -239,6 +241,141 @@ def _mask(table: Table, file: Path) -> Any:
     if not np.isin(values, (0, 1)).all():
         raise InputError(f"{file.name} must hold only 0 and 1 (1: missing for another reason)")
     return values == 1
+
+
+@app.command("compare", epilog="Example:  unrelu compare --planted 200,5,0.01 --trials 10 --plot compared.png")
+@_guarded
+def compare_command(
+    file: Annotated[
+        Path | None, typer.Argument(help="The matrix, as for complete; or give --planted.", show_default=False)
+    ] = None,
+    planted: Annotated[
+        str | None, typer.Option(metavar="n,r,sigma", help="Fresh matrices of size n and rank r with noise sigma.")
+    ] = None,
+    rank: Annotated[
+        int | None, typer.Option("--rank", "-r", help="Rank of the completed matrix.", show_default="the planted one")
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option(metavar="a,b,…", help="Which methods.", show_default="all of them")
+    ] = None,
+    trials: Annotated[int, typer.Option(help="How many matrices; of a given one, how many starts.")] = 1,
+    truth: Annotated[Path | None, typer.Option(help="The true matrix of FILE, for reporting the error only.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Every seen entry is on the seen side of this value.", show_default="0")
+    ] = None,
+    no_threshold: Annotated[bool, typer.Option("--no-threshold", help="Absence says nothing about the value.")] = False,
+    seen: Annotated[
+        str, typer.Option(help="On which side of the threshold entries were seen: above or below.")
+    ] = "above",
+    unknown: Annotated[
+        Path | None,
+        typer.Option(help="File of the same shape, 1 where an entry is missing for another reason, else 0."),
+    ] = None,
+    missing: Annotated[
+        list[str] | None, typer.Option(help="A further mark for a missing entry, such as -999; may be repeated.")
+    ] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether the first row holds labels (default: look).")
+    ] = None,
+    labels: Annotated[
+        bool | None, typer.Option("--labels/--no-labels", help="Whether the first column holds labels (default: look).")
+    ] = None,
+    stopping: Annotated[str, typer.Option(help="Each method's rule: relative, or paper for its absolute one.")] = (
+        "relative"
+    ),
+    budget: Annotated[float, typer.Option(help="Most seconds of one run.")] = 60.0,
+    seed: Annotated[int, typer.Option(help="Seed of the first trial.")] = 0,
+    csv: Annotated[Path | None, typer.Option(help="Where to write every run, as .csv.")] = None,
+    json_: Annotated[Path | None, typer.Option("--json", help="Where to write runs and summary, as .json.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Where to draw box plots: .png, .svg or .pdf.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the table.")] = False,
+) -> int:
+    """Run several methods on the same matrix and print what each reached and what it cost."""
+    if (file is None) == (planted is None):
+        raise InputError("compare needs either a FILE or --planted n,r,sigma" + ("" if file is None else ", not both"))
+    if no_threshold and threshold is not None:
+        raise InputError("--threshold and --no-threshold contradict each other; give one of them")
+    outputs = [(csv, (".csv",)), (json_, (".json",)), (plot, (".png", ".svg", ".pdf"))]
+    inputs = [path for path in (file, truth, unknown) if path is not None]
+    for path, kinds in outputs:
+        if path is not None:
+            _check_output(path, kinds, inputs)
+    table = None if file is None else read_matrix(file, header=header, labels=labels, missing=missing or ())
+    names = None
+    if table is not None and file is not None:
+        _square(table, file)
+        names = _labels(table, file)
+        if rank is None:
+            raise InputError(f"compare needs the --rank of {file.name}")
+    bar = not quiet and sys.stderr.isatty()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CompletionWarning)
+        comparison = compare(
+            None if table is None else table.values,
+            rank,
+            planted=None if planted is None else _planted(planted),
+            methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
+            trials=trials,
+            truth=None if truth is None else _dense(_side(truth, names)),
+            threshold=None if no_threshold else threshold or 0.0,
+            seen=seen,
+            unknown=None if unknown is None else _mask(_side(unknown, names), unknown),
+            stopping=stopping,
+            budget=budget,
+            rng=seed,
+            progress=bar,
+            callback=None if quiet or bar else _row_line,
+        )
+    for warning in caught:
+        if issubclass(warning.category, CompletionWarning):
+            _say(f"warning: {warning.message}")
+    if comparison.rows:
+        _out(str(comparison))
+    if comparison.interrupted:
+        raise KeyboardInterrupt
+    _write_comparison(comparison, csv, json_, plot, quiet)
+    return DONE
+
+
+def _planted(text: str) -> tuple[int, int, float]:
+    try:
+        n, rank, sigma = text.split(",")
+        return int(n), int(rank), float(sigma)
+    except ValueError:
+        raise InputError(f"--planted must be {PLANTED}; got {text!r}") from None
+
+
+def _row_line(row: Row) -> None:
+    _say(f"trial {row.trial + 1}, {row}")
+
+
+def _check_output(path: Path, kinds: tuple[str, ...], inputs: list[Path]) -> None:
+    """Refuse a file that could not be written in the end, before the work starts."""
+    if path.suffix.lower() not in kinds:
+        raise InputError(f"{path.name} must end in {' or '.join(kinds)}")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder where a file was expected; name a file in it")
+    folder = path.resolve().parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+        raise InputError(f"{path} cannot be written, for {folder} is no folder you can write to; choose another")
+    if any(path.resolve() == source.resolve() for source in inputs):
+        raise InputError(f"{path} is an input and would be overwritten; choose another name for the output")
+
+
+def _write_comparison(
+    comparison: Comparison, csv: Path | None, json_: Path | None, plot: Path | None, quiet: bool
+) -> None:
+    if csv is not None:
+        comparison.to_csv(csv)
+    if json_ is not None:
+        comparison.to_json(json_)
+    if plot is not None:
+        from unrelu.plots import draw_comparison, save_figure
+
+        save_figure(draw_comparison(comparison), plot)
+    for path in (csv, json_, plot):
+        if path is not None and not quiet:
+            _say(f"wrote {path}")
 
 
 @app.command(epilog="Example:  unrelu demo -o my-demo")

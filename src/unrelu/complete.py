@@ -119,17 +119,17 @@ def complete(
     """
     observations = Observations.of(X, threshold=threshold, seen=seen, unknown=unknown)
     n = observations.size
-    rank = _rank(rank, n)
-    solver = _choose("method", method, METHODS, Solver, DEFAULT_METHOD)
+    rank = rank_checked(rank, n)
+    solver = choose("method", method, METHODS, Solver, DEFAULT_METHOD)
     auto = isinstance(loss, str) and loss == "auto"
-    chosen_loss = solver.default_loss(observations) if auto else _choose("loss", loss, LOSSES, Loss, "")
+    chosen_loss = solver.default_loss(observations) if auto else choose("loss", loss, LOSSES, Loss, "")
     if chosen_loss.name not in solver.losses:
         raise InputError(
             f"method {solver.name!r} minimises {', '.join(solver.losses)}, not loss {chosen_loss.name!r}; "
             "drop loss=, or choose another method"
         )
     stopping = _stopping(tol, max_iter, solver, observations.dtype)
-    truth = None if truth is None else _truth(truth, n, observations.labels)
+    truth = None if truth is None else truth_checked(truth, n, observations.labels)
     generator = _generator(rng)
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
@@ -169,7 +169,8 @@ def complete(
     )
 
 
-def _rank(rank: Any, n: int) -> int:
+def rank_checked(rank: Any, n: int) -> int:
+    """The rank, if it is an integer between 1 and n."""
     if not is_integer(rank):
         raise InputError(f"rank must be an integer between 1 and {n}, the size of the matrix; got {rank!r}")
     if not 1 <= rank <= n:
@@ -177,7 +178,8 @@ def _rank(rank: Any, n: int) -> int:
     return int(rank)
 
 
-def _choose(what: str, value: Any, table: Mapping[str, type[Named]], kind: type[Named], default: str) -> Named:
+def choose(what: str, value: Any, table: Mapping[str, type[Named]], kind: type[Named], default: str) -> Named:
+    """The object that a name, or a configured object, stands for."""
     if isinstance(value, kind):
         return value
     accepted = [*(["auto"] if default or what != "method" else []), *table]
@@ -203,7 +205,8 @@ def _stopping(tol: Any, max_iter: Any, solver: Solver[Any], dtype: np.dtype[Any]
     return solver.rule(tol, dtype) | limit
 
 
-def _truth(truth: Any, n: int, labels: tuple[Any, ...] | None) -> Array:
+def truth_checked(truth: Any, n: int, labels: tuple[Any, ...] | None) -> Array:
+    """The truth as an array, if it is one and complete."""
     same_labels(truth, labels, "truth")
     try:
         values = truth.toarray() if sp.issparse(truth) else np.asarray(truth)
@@ -253,7 +256,7 @@ def _starting_factors(
     if start is None or (observations.norm == 0 and _zero_fits(observations)):
         factor = np.zeros((n, rank), dtype)
         return (factor, factor), "zero"
-    left, right = _choose("start", start, STARTS, Start, "").pair(observations, rank, rng)
+    left, right = choose("start", start, STARTS, Start, "").pair(observations, rank, rng)
     name = start if isinstance(start, str) else start.name
     return (left / root, right / root), name
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.errors import InputError
 
-__all__ = ["align", "dense", "distance", "entries", "nearest_psd", "relative_error"]
+__all__ = ["align", "dense", "distance", "entries", "nearest_psd", "products_apart", "relative_error"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -62,6 +62,20 @@ def distance(U: Array, V: Array) -> float:
     _, R = np.linalg.qr(np.hstack([U, V]).astype(np.float64))
     A, B = R[:, : U.shape[1]], R[:, U.shape[1] :]
     return float(np.linalg.norm(A @ A.T - B @ B.T))
+
+
+def products_apart(L: Array, R: Array, L1: Array, R1: Array) -> float:
+    """‖LRᵀ − L₁R₁ᵀ‖_F from decompositions of the thin factors, without anything n×n.
+
+    Examples
+    --------
+    >>> one, two = np.array([[3.0], [4.0]]), np.array([[1.0], [0.0]])
+    >>> round(products_apart(one, two, 2 * one, two), 12)
+    5.0
+    """
+    _, first = np.linalg.qr(np.hstack([L, L1]).astype(np.float64))
+    _, second = np.linalg.qr(np.hstack([R, -R1]).astype(np.float64))
+    return float(np.linalg.norm(first @ second.T))
 
 
 def relative_error(U: Array, truth: Array, V: Array | None = None, *, unit: float = 1.0, band: int = 512) -> float:

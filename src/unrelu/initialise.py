@@ -18,11 +18,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.factors import nearest_psd
+from unrelu.kernels.bands import BandKernel
 from unrelu.kernels.pairs import pair_block
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
+from unrelu.kernels.truncated import truncated_svd
+from unrelu.losses import OneSided
 from unrelu.observations import Observations
 
-__all__ = ["STARTS", "Gaussian", "RandomImputation", "RandomSpectral", "Spectral", "Start", "Tailored"]
+__all__ = ["STARTS", "Gaussian", "RandomFill", "RandomImputation", "RandomSpectral", "Spectral", "Start", "Tailored"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -148,8 +152,34 @@ class Gaussian(Start):
         return left, right
 
 
+@dataclass(frozen=True)
+class RandomFill(Start):
+    """The seen entries, and independent normal ones moved to their side elsewhere: two factors of the leading part.
+
+    It is where the paper's PAM is after its first step. The noise has the size it has there, the rms of the seen
+    entries over the square root of the rank.
+    """
+
+    name = "random-fill"
+
+    def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
+        """The factor of the nearest positive semidefinite matrix."""
+        return nearest_psd(*self.pair(observations, rank, rng), rank)[0]
+
+    def pair(self, observations: Observations, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Both factors."""
+        n, bands = observations.size, BandKernel(observations, OneSided())
+        filled = rng.standard_normal((n, n)).astype(observations.dtype)
+        filled *= observations.scaled_norm / np.sqrt(observations.count * rank)
+        for band in bands.bands:
+            bands.clip(band, filled[band.rows])
+        found = truncated_svd(filled, rank)
+        root = np.sqrt(found.values * observations.unit)
+        return (found.left * root).astype(observations.dtype), (found.right * root).astype(observations.dtype)
+
+
 STARTS: dict[str, type[Start]] = {
-    start.name: start for start in (Tailored, RandomImputation, RandomSpectral, Spectral, Gaussian)
+    start.name: start for start in (Tailored, RandomImputation, RandomSpectral, Spectral, Gaussian, RandomFill)
 }
 
 

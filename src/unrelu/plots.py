@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.comparison import Comparison
 from unrelu.completion import Completion
 from unrelu.errors import InputError
 from unrelu.files import replacing
@@ -15,9 +16,10 @@ from unrelu.files import replacing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_completion", "save_figure"]
+__all__ = ["draw_comparison", "draw_completion", "save_figure"]
 
 UNSEEN = "#d9d9d9"
+BOX, MEDIAN, TRIAL = "#9ecae1", "#d55e00", "#222222"  # light, middle, dark: three greys in print
 LINES = {"gradient norm": "#0072b2", "completion error": "#d55e00"}  # distinguishable without colour vision
 
 
@@ -73,6 +75,81 @@ def _draw_history(ax: Any, completion: Completion) -> None:
     ax.set_title(f"{completion.method}, {completion.loss} loss")
     ax.grid(alpha=0.3)
     ax.legend(frameon=False)
+
+
+def draw_comparison(comparison: Comparison) -> Figure:
+    """Completion error and CPU time of each method, as in the paper's box plots but lying down, to be read.
+
+    Boxes reach from quartile to quartile, whiskers to the extremes, and every trial is a dot; methods are in the order
+    of the summary, the best on top. Without a truth the relative residual takes the place of the error.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    from matplotlib.figure import Figure
+
+    lines = comparison.summary()
+    if not lines:
+        raise InputError("this comparison has no rows to draw; let at least one run end")
+    known = any(row.error is not None for row in comparison.rows)
+    panels = {
+        "completion error" if known else "relative residual (no truth given)": "error" if known else "residual",
+        "CPU time in seconds": "cpu_seconds",
+    }
+    figure = Figure(figsize=(10, 1.3 + 0.42 * len(lines)), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    for ax, (title, name) in zip(axes, panels.items(), strict=True):
+        trials = [[getattr(row, name) for row in comparison.rows if row.method == line["method"]] for line in lines]
+        _draw_boxes(ax, [_drawable(values) for values in trials])
+        ax.set_xlabel(title)
+    verdicts = ["" if line["code"] == "converged" else f"\n({line['code']})" for line in lines]
+    names = [line["method"] + verdict for line, verdict in zip(lines, verdicts, strict=True)]
+    axes[0].set_yticks(range(len(lines)), names)
+    axes[0].set_ylim(len(lines) - 0.5, -0.5)
+    about = comparison.about
+    noise = "" if about["sigma"] is None else f", noise {about['sigma']:g}"
+    trials_ = f"{about['trials']} trial" + ("s" if about["trials"] > 1 else "")
+    figure.suptitle(
+        f"{about['size']}×{about['size']} matrix, rank {about['rank']}{noise}, {trials_}", fontsize="medium"
+    )
+    return figure
+
+
+def _drawable(values: list[float | None]) -> NDArray[np.float64]:
+    """What a logarithmic axis can show."""
+    numbers = np.array([np.nan if value is None else value for value in values])
+    return numbers[np.isfinite(numbers) & (numbers > 0)]
+
+
+def _draw_boxes(ax: Any, trials: list[NDArray[np.float64]]) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    for place, values in enumerate(trials):
+        if values.size > 1:
+            low, left, middle, right, high = np.quantile(values, [0, 0.25, 0.5, 0.75, 1])
+            ax.plot([low, high], [place, place], color=TRIAL, linewidth=1, zorder=1)
+            ax.barh(place, right - left, left=left, height=0.56, color=BOX, edgecolor=TRIAL, linewidth=1, zorder=2)
+            ax.plot([middle, middle], [place - 0.28, place + 0.28], color=MEDIAN, linewidth=2.5, zorder=3)
+        if values.size:
+            # Beside each other rather than on top of each other, always in the same way.
+            spread = np.linspace(-0.16, 0.16, values.size) if values.size > 1 else np.zeros(1)
+            ax.plot(values, place + spread, "o", color=TRIAL, markersize=3 if values.size > 1 else 6, zorder=4)
+    shown = np.concatenate(trials)
+    if shown.size:
+        low, high = float(shown.min()), float(shown.max())
+        margin = max(1.5, np.sqrt(10 * low / high))  # a decade at least, so that noise in the last digit looks like it
+        ax.set_xlim(low / margin, high * margin)
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        if high * margin**2 < 100 * low:  # too few powers of ten to read values off
+            ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.grid(axis="x", alpha=0.3)
 
 
 def _angular_order(U: NDArray[Any]) -> NDArray[np.intp]:

@@ -20,7 +20,7 @@ __all__ = ["Outcome", "run"]
 
 Array = NDArray[np.floating[Any]]
 
-# An objective this many times that of the start is not coming back.
+# An objective this many times that of the start, or of the zero matrix, is not coming back.
 DIVERGED = 1e3
 
 
@@ -73,14 +73,17 @@ def run(
     """
     history = History()
     clock = _Clock()
-    state, best = None, _Best()
+    state, first, best = None, 0.0, _Best()
     try:
         while True:
             with clock, np.errstate(all="ignore"):  # what overflows shows as divergence, in words
                 state = solver.start(problem, *start) if state is None else solver.step(problem, state)
             history.append(_record(len(history), problem, solver, state, clock, truth))
+            first = state.objective if len(history) == 1 else first
             best.offer(state, history[-1])
-            verdict = _diverged(history) or stopping.check(history, problem) or _stuck(state, history)
+            verdict = (
+                _diverged(state, first, problem, history) or stopping.check(history, problem) or _stuck(state, history)
+            )
             if callback is not None and _is_true(callback(history[-1])) and verdict is None:
                 verdict = Verdict(Stop.CALLBACK, f"the callback asked to stop after iteration {history[-1].iteration}")
             if verdict is not None:
@@ -162,15 +165,17 @@ def _record(
     )
 
 
-def _diverged(history: History) -> Verdict | None:
-    first, last = history[0], history[-1]
-    finite = np.isfinite(last.objective) and (last.gradient_norm is None or np.isfinite(last.gradient_norm))
-    if finite and not last.objective > DIVERGED * first.objective > 0:
+def _diverged(state: Iterate, first: float, problem: PSDProblem, history: History) -> Verdict | None:
+    norm = state.gradient_norm
+    finite = np.isfinite(state.objective) and (norm is None or np.isfinite(norm))
+    # The zero matrix has the objective ‖M_Ω‖²/4, for comparison with starts that are nearly perfect.
+    if finite and not state.objective > DIVERGED * max(first, problem.norm**2 / 4):
         return None
     return Verdict(
         Stop.DIVERGED,
-        f"the objective went from {first.objective:.2g} to {last.objective:.2g} in {last.iteration} iterations; "
-        "try a shorter step or another method; the best point before that is returned",
+        f"the objective went from {history[0].objective:.2g} to {history[-1].objective:.2g} in "
+        f"{history[-1].iteration} iterations; try a shorter step or another method; "
+        "the best point before that is returned",
     )
 
 

@@ -18,7 +18,7 @@ from unrelu.kernels.threads import map_chunks
 from unrelu.losses import Loss
 from unrelu.observations import Observations
 
-__all__ = ["Band", "BandKernel"]
+__all__ = ["Band", "BandKernel", "add_up", "square_sum"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -98,24 +98,28 @@ class BandKernel:
         """Results of ``visit`` on each chunk of bands, in order."""
         return map_chunks(visit, self.chunks)
 
-    def evaluate(self, L: Array, R: Array) -> tuple[float, Array, Array]:
-        """¼‖residual of LRᵀ‖², and the residual times R and, transposed, times L."""
+    def products(self, L: Array, R: Array, right: Array | None, left: Array | None) -> tuple[float, Any, Any]:
+        """¼‖Z‖² of the residual Z of LRᵀ, with Z @ right and Zᵀ @ left for those that are asked for."""
+        forward = None if right is None else np.empty((len(L), right.shape[1]), self.dtype)
 
-        def visit(chunk: list[Band]) -> tuple[float, Array]:
-            total, right = 0.0, np.zeros_like(R)
+        def visit(chunk: list[Band]) -> tuple[float, Any]:
+            total, backward = 0.0, None if left is None else np.zeros((len(R), left.shape[1]), self.dtype)
             for band in chunk:
                 Z = self.residual(band, L[band.rows] @ R.T)
-                total += _square(Z)
-                left[band.rows] = Z @ R
-                right += Z.T @ L[band.rows]
-            return total, right
+                total += square_sum(Z)
+                if forward is not None and right is not None:
+                    forward[band.rows] = Z @ right
+                if backward is not None and left is not None:
+                    backward += Z.T @ left[band.rows]
+            return total, backward
 
-        left = np.empty_like(L)
         parts = self.over(visit)
-        right = parts[0][1]
-        for _, more in parts[1:]:
-            right += more
-        return sum(total for total, _ in parts) / 4, left, right
+        backward = None if left is None else add_up([part for _, part in parts])
+        return sum(total for total, _ in parts) / 4, forward, backward
+
+    def evaluate(self, L: Array, R: Array) -> tuple[float, Array, Array]:
+        """¼‖Z‖² of the residual Z of LRᵀ, with ZR and ZᵀL: the gradient of twice that with respect to L and R."""
+        return self.products(L, R, R, L)
 
     def seen_values(self) -> tuple[Array, NDArray[np.bool_]]:
         """M_Ω as one dense array with zeros elsewhere, and the mask of Ω."""
@@ -127,6 +131,15 @@ class BandKernel:
         return M, mask
 
 
-def _square(values: Array) -> float:
+def square_sum(values: Array) -> float:
+    """Σ x²."""
     flat = values.ravel()
     return float(np.dot(flat, flat))
+
+
+def add_up(parts: list[Array]) -> Array:
+    """Their sum, in order, in the first of them."""
+    total = parts[0]
+    for more in parts[1:]:
+        total += more
+    return total

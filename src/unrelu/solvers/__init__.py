@@ -4,10 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+from unrelu.solvers.admm import ADMM
 from unrelu.solvers.base import Iterate, PointIterate, Solver, TwoFactorIterate
 from unrelu.solvers.gauss_newton import GaussNewton
+from unrelu.solvers.gnmr import GNMR
 from unrelu.solvers.gradient_descent import GradientDescent
+from unrelu.solvers.momentum_pam import MomentumPAM
+from unrelu.solvers.pam import PAM
+from unrelu.solvers.scaled_gd import ScaledGD
+from unrelu.solvers.sdp import SDP
 
-__all__ = ["METHODS", "GaussNewton", "GradientDescent", "Iterate", "PointIterate", "Solver", "TwoFactorIterate"]
+__all__ = [
+    "ADMM",
+    "GNMR",
+    "METHODS",
+    "PAM",
+    "SDP",
+    "GaussNewton",
+    "GradientDescent",
+    "Iterate",
+    "MomentumPAM",
+    "PointIterate",
+    "ScaledGD",
+    "Solver",
+    "TwoFactorIterate",
+]
 
-METHODS: dict[str, type[Solver[Any]]] = {solver.name: solver for solver in (GaussNewton, GradientDescent)}
+METHODS: dict[str, type[Solver[Any]]] = {
+    solver.name: solver for solver in (GaussNewton, GradientDescent, ScaledGD, PAM, MomentumPAM, GNMR, ADMM, SDP)
+}

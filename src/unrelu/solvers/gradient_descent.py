@@ -32,8 +32,9 @@ class GradientDescent(Solver[_State]):
     Parameters
     ----------
     step_size : float, optional
-        η. The paper does not state it. Default: 1/‖M_Ω‖₂, which is safe on Gaussian factors; the step for the gradient
-        as printed, (Z + Zᵀ)U, is half of that. A step that is too long diverges, and the verdict says so.
+        η. The paper does not state it. Default: 1/max(‖M_Ω‖₂, ‖U₀‖₂²) with the starting factor U₀, which is safe on
+        Gaussian factors; the step for the gradient as printed, (Z + Zᵀ)U, is half of that. A step that is too long
+        diverges, and the verdict says so.
     stopping : {"relative", "paper"}
         "paper": ‖∇F‖_F ≤ 1e-4, in the units of the data to the power 3/2.
 
@@ -66,7 +67,8 @@ class GradientDescent(Solver[_State]):
     def start(self, problem: PSDProblem, left: Array, right: Array) -> _State:
         """Measure the starting point and settle the step."""
         if self.step_size is None:
-            norm = problem.spectral_norm
+            # What was seen may be the smaller part of the matrix (seen="below"); the start knows better then.
+            norm = max(problem.spectral_norm, float(np.linalg.norm(left, 2)) ** 2)
             step = 1 / norm if norm > 0 else 1.0
         else:
             step = self.step_size * problem.unit

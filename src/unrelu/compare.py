@@ -1,0 +1,318 @@
+"""Methods side by side on the same data: what each reached, and what it cost."""
+
+from __future__ import annotations
+
+import dataclasses
+import tracemalloc
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu import datasets
+from unrelu.comparison import FAILED, NOT_INSTALLED, REFUSED, Comparison, Row
+from unrelu.complete import DEFAULT_METHOD, choose, complete, rank_checked, truth_checked
+from unrelu.completion import Completion
+from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, unknown_name
+from unrelu.factors import relative_error
+from unrelu.history import Stop
+from unrelu.kernels.memory import require_memory
+from unrelu.observations import Observations
+from unrelu.sampling import relu
+from unrelu.solvers import METHODS, Solver
+from unrelu.solvers.base import STOPPING
+from unrelu.stopping import MaxSeconds
+
+__all__ = ["PLANTED", "compare"]
+
+Array = NDArray[np.floating[Any]]
+
+PLANTED = "n,r,sigma: the size, the rank ≤ n and the deviation ≥ 0 of the noise, such as 200,5,0.01"
+
+
+def compare(
+    X: Any = None,
+    rank: int | None = None,
+    *,
+    planted: tuple[int, int, float] | None = None,
+    methods: str | Solver[Any] | Iterable[str | Solver[Any]] | None = None,
+    trials: int = 1,
+    truth: Any = None,
+    threshold: float | None = 0.0,
+    seen: str = "above",
+    unknown: Any = None,
+    stopping: str = "relative",
+    budget: float = 60.0,
+    rng: Any = 0,
+    progress: bool = False,
+    callback: Callable[[Row], object] | None = None,
+) -> Comparison:
+    """Run several methods on the same data, each through :func:`unrelu.complete`, and say what each reached.
+
+    A method that raises, cannot take the data, lacks its extra or exceeds its time is a row that says so. Ctrl-C ends
+    the comparison and keeps the rows of the runs that had ended.
+
+    Parameters
+    ----------
+    X : matrix of shape (n, n), optional
+        As for :func:`unrelu.complete`. Either this or ``planted``.
+    rank : int, optional
+        Needed with ``X``; by default the planted one.
+    planted : tuple (n, r, sigma), optional
+        A fresh Gaussian matrix of rank r per trial, with independent noise, of which the ReLU shows the non-negative
+        entries. The error is then measured against the noisy M, as in the paper, and against M* beside it.
+    methods : names or Solver objects, optional
+        Default: every method there is.
+    trials : int, default 1
+        With ``X`` these differ only in the seed of the start.
+    truth : matrix of shape (n, n), optional
+        For measuring the error of ``X``, never used in solving.
+    threshold, seen, unknown
+        As for :func:`unrelu.complete`.
+    stopping : {"relative", "paper"}
+        Each method's rule: relative to the data, or the paper's absolute one.
+    budget : float, default 60
+        Most seconds of one run, looked at after each iteration.
+    rng : int, Generator or None, default 0
+        Trial k of an integer has the seed ``rng + k``.
+    progress : bool, default False
+        Show a progress bar on the terminal.
+    callback : callable, optional
+        Called with each :class:`Row`.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InputError
+        If the input cannot be what was meant.
+
+    Examples
+    --------
+    >>> from unrelu.compare import compare
+    >>> found = compare(planted=(40, 2, 0.0), methods=["gauss-newton", "gradient-descent"], trials=2)
+    >>> [(line["method"], line["trials"], line["code"]) for line in found.summary()]
+    [('gauss-newton', 2, 'converged'), ('gradient-descent', 2, 'converged')]
+    >>> all(row.error < 1e-6 for row in found.rows)
+    True
+    """
+    if (X is None) == (planted is None):
+        raise InputError(f"compare needs either X or planted, got {'neither' if X is None else 'both'}")
+    if not is_integer(trials) or trials < 1:
+        raise InputError(f"trials must be an integer ≥ 1, got {trials!r}")
+    if not is_number(budget) or not budget > 0:
+        raise InputError(f"budget must be a number of seconds above 0, got {budget!r}")
+    if not isinstance(stopping, str) or stopping not in STOPPING:
+        raise unknown_name("stopping", stopping, STOPPING)
+    solvers, seeds = _solvers(methods), _seeds(rng, int(trials))
+    options = dict(threshold=threshold, seen=seen, unknown=unknown)
+    about, instance_of = _given(X, rank, truth, options) if planted is None else _planted(planted, rank, truth, options)
+    about |= dict(trials=int(trials), stopping=stopping, budget=float(budget), methods=list(solvers), seeds=seeds)
+
+    rows: list[Row] = []
+    interrupted = False
+    with _gathered_warnings(), _bar(len(seeds) * len(solvers)) if progress else nullcontext() as show:
+        try:
+            for trial, seed in enumerate(seeds):
+                instance = instance_of(seed)
+                for label, make in solvers.items():
+                    if show is not None:
+                        show(len(rows), label)
+                    run = _Run(label, make, instance, stopping, float(budget), trial, seed)
+                    if trial == 0:
+                        run.warm_up()
+                    rows.append(run.row())
+                    if trial == 0 and (rows[-1].seconds or inf) < budget / 2:
+                        rows[-1] = dataclasses.replace(rows[-1], peak_bytes=run.peak())
+                    if callback is not None:
+                        callback(rows[-1])
+        except KeyboardInterrupt:
+            interrupted = True
+    return Comparison(tuple(rows), about, interrupted)
+
+
+def _solvers(methods: Any) -> dict[str, Callable[[], Solver[Any]]]:
+    """What to run, by the name it goes under; made only when its turn comes, for that may fail."""
+    if methods is None:
+        return dict(METHODS)
+    if isinstance(methods, (str, Solver)) or not isinstance(methods, Iterable):
+        methods = [methods]
+    found: dict[str, Callable[[], Solver[Any]]] = {}
+    for method in methods:
+        if isinstance(method, str):
+            name = DEFAULT_METHOD if method == "auto" else method
+            if name not in METHODS:
+                raise unknown_name("method", method, ["auto", *METHODS])
+            found[name] = METHODS[name]
+        else:
+            solver = choose("method", method, METHODS, Solver, DEFAULT_METHOD)
+            found[_label(solver)] = lambda solver=solver: solver  # type: ignore[misc]
+    if not found:
+        raise InputError(f"methods must name at least one of {', '.join(METHODS)}; got none")
+    return found
+
+
+def _label(solver: Solver[Any]) -> str:
+    """The method's name, with the parameters that are not its defaults."""
+    fields: Any = dataclasses.fields(solver)  # type: ignore[arg-type]
+    own = [f"{f.name}={value!r}" for f in fields if f.init and (value := getattr(solver, f.name)) != f.default]
+    return f"{solver.name} ({', '.join(own)})" if own else solver.name
+
+
+def _seeds(rng: Any, trials: int) -> list[int]:
+    if is_integer(rng) and rng >= 0:
+        return [int(rng) + trial for trial in range(trials)]
+    if rng is None or isinstance(rng, np.random.Generator):
+        return [int(seed) for seed in np.random.default_rng(rng).integers(2**32, size=trials)]
+    raise InputError(f"rng must be an integer ≥ 0, a numpy Generator or None, got {rng!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Instance:
+    """What one trial is about."""
+
+    X: Any
+    rank: int
+    dtype: np.dtype[Any]
+    options: Mapping[str, Any]
+    truth: Array | None = None
+    clean: Array | None = None
+
+
+Source = tuple[dict[str, Any], Callable[[int], _Instance]]
+
+
+def _given(X: Any, rank: Any, truth: Any, options: Mapping[str, Any]) -> Source:
+    """The same matrix for every trial, checked once: what is wrong with it is no method's fault."""
+    observations = Observations.of(X, **options)
+    n = observations.size
+    truth = None if truth is None else truth_checked(truth, n, observations.labels)
+    instance = _Instance(X, rank_checked(rank, n), observations.dtype, options, truth)
+    return {"size": n, "rank": instance.rank, "sigma": None}, lambda seed: instance
+
+
+def _planted(planted: Any, rank: Any, truth: Any, options: Mapping[str, Any]) -> Source:
+    """A fresh matrix for every trial."""
+    if truth is not None or options["unknown"] is not None:
+        raise InputError("truth and unknown belong to X; a planted matrix brings its own truth, seen through the ReLU")
+    if options["seen"] != "above" or options["threshold"] not in (0, None):
+        raise InputError("a planted matrix is seen through the ReLU: drop seen, and threshold unless that is None")
+    try:
+        n, r, sigma = planted
+        valid = is_integer(n) and is_integer(r) and 1 <= r <= n and is_number(sigma) and sigma >= 0
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
+        raise InputError(f"planted must be {PLANTED}; got {planted!r}")
+    require_memory(4 * 8 * n * n, f"a planted {n}×{n} matrix")
+    rank = rank_checked(r if rank is None else rank, n)
+
+    def instance(seed: int) -> _Instance:
+        made = datasets.planted(n, r, sigma=sigma, rng=seed)
+        X = relu(made.matrix)
+        return _Instance(X, rank, X.dtype, options, made.matrix, made.truth)
+
+    return {"size": int(n), "rank": rank, "sigma": float(sigma), "planted_rank": int(r)}, instance
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One method on one trial."""
+
+    label: str
+    make: Callable[[], Solver[Any]]
+    instance: _Instance
+    stopping: str
+    budget: float
+    trial: int
+    seed: int
+
+    def warm_up(self) -> None:
+        """A few steps on something tiny, so that imports and first calls are not counted."""
+        X = relu(datasets.planted(12, 1, rng=0).matrix)
+        _attempt(lambda: complete(X, 1, method=self.make(), max_iter=2, tol=MaxSeconds(1.0), rng=0))
+
+    def row(self) -> Row:
+        """Run it, with nothing else going on."""
+        about: dict[str, Any] = dict(method=self.label, trial=self.trial, seed=self.seed)
+        completion, code, reason = _attempt(self._complete)
+        if completion is None:
+            return Row(**about, code=code, reason=reason)
+        instance, last = self.instance, completion.history[-1]
+        if completion.verdict.converged and last.seconds > self.budget:
+            reason += f"; its last iteration went over the budget of {self.budget:g} s"
+        own = completion.factor if completion.left is None else completion.left
+        if instance.truth is not None:
+            about["error"] = relative_error(own, instance.truth, completion.right)
+        if instance.clean is not None:
+            about["clean_error"] = relative_error(completion.factor, instance.clean)
+        about |= dict(objective=completion.objective, residual=completion.residual, loss=completion.loss)
+        about |= dict(cpu_seconds=last.cpu_seconds, seconds=last.seconds, iterations=last.iteration)
+        return Row(**about, code=code, reason=reason)
+
+    def peak(self) -> int | None:
+        """Run it again, counting what it allocates."""
+        tracing = tracemalloc.is_tracing()
+        tracemalloc.start()
+        try:
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            completion, *_ = _attempt(self._complete)
+            return None if completion is None else tracemalloc.get_traced_memory()[1] - before
+        finally:
+            if not tracing:
+                tracemalloc.stop()
+
+    def _complete(self) -> Completion:
+        solver = self.make()
+        if self.stopping == "paper":
+            solver = dataclasses.replace(solver, stopping="paper")  # type: ignore[type-var]
+        instance = self.instance
+        rule = solver.rule(None, instance.dtype) | MaxSeconds(self.budget)
+        return complete(instance.X, instance.rank, method=solver, tol=rule, rng=self.seed, **instance.options)
+
+
+def _attempt(solve: Callable[[], Completion]) -> tuple[Completion | None, str, str]:
+    """A completion or none, a code and a reason. Only Ctrl-C gets out of here."""
+    try:
+        completion = solve()
+    except ImportError as error:
+        return None, NOT_INSTALLED, str(error)
+    except InputError as error:
+        return None, REFUSED, str(error)
+    except Exception as error:
+        return None, FAILED, f"{type(error).__name__}: {error}"
+    if completion.verdict.code is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    return completion, completion.verdict.code.value, completion.verdict.reason
+
+
+@contextmanager
+def _gathered_warnings() -> Iterator[None]:
+    """Each warning once, in the end, instead of once per run."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CompletionWarning)
+        yield
+    for message, category in dict.fromkeys((str(w.message), w.category) for w in caught):
+        warnings.warn(message, category, stacklevel=4)
+
+
+@contextmanager
+def _bar(runs: int) -> Iterator[Callable[[int, str], None]]:
+    """How many runs have ended, and which is under way."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("comparing"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}")
+    console = Console(stderr=True)  # standard output belongs to the result
+    # Drawing takes processor time, too: not more often than people look.
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True, refresh_per_second=2) as bar:
+        task = bar.add_task("", total=runs)
+        yield lambda done, method: bar.update(task, completed=done, description=method)

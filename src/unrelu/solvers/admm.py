@@ -137,14 +137,14 @@ class ADMM(Solver[_State]):
             for band in chunk:
                 rows = band.rows
                 Y, x, v = L[rows] @ R.T, X[rows], V[rows]
-                misfit += square_sum(bands.residual(band, Y.copy()))
+                misfit += square_sum(bands.residual(band, Y))
                 gap += 0.0 if first else square_sum(x - Y)
                 np.multiply(Y, 2, out=x)
                 x -= v
                 if pull == 1:
                     bands.clip(band, x)
                 else:
-                    x -= pull * bands.residual(band, x.copy())
+                    x -= pull * bands.residual(band, x)
                 v += x
                 v -= Y
             return misfit, gap

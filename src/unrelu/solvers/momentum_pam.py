@@ -121,17 +121,19 @@ class MomentumPAM(Solver[_State]):
 
         def visit(chunk: list[Band]) -> tuple[float, Array]:
             misfit, product = 0.0, np.zeros_like(H)
+            most = max(band.rows.stop - band.rows.start for band in chunk)
+            first_scratch, second_scratch = np.empty((2, most, len(H)), W.dtype)
             for band in chunk:
                 rows = band.rows
-                T, E, old = W[rows] @ H.T, theta[rows], Z[rows]
-                misfit += square_sum(bands.residual(band, T.copy()))
-                _extrapolate(T, E, momentum)
-                E[:] = T
-                bands.clip(band, T)
+                height = rows.stop - rows.start
+                T, other, E, old = first_scratch[:height], second_scratch[:height], theta[rows], Z[rows]
+                np.matmul(W[rows], H.T, out=T)
+                misfit += square_sum(bands.residual(band, T, other))
+                _extrapolate(T, E, momentum)  # now E is WHᵀ extrapolated, and T free
+                np.subtract(E, bands.residual(band, E, other), out=T)
                 _extrapolate(T, old, 0.0 if first else momentum)
-                old[:] = T
-                following[rows] = (T @ H) @ inverse
-                product += T.T @ following[rows]
+                following[rows] = (old @ H) @ inverse
+                product += old.T @ following[rows]
             return misfit, product
 
         parts = bands.over(visit)
@@ -187,18 +189,25 @@ def _measured(misfit: float, recent: tuple[float, ...], more: dict[str, float] |
 
 
 def _extrapolate(new: Array, old: Array, momentum: float) -> None:
-    """New ← new + momentum · (new − old)."""
-    if momentum:
-        new *= 1 + momentum
-        new -= momentum * old
+    """Old ← new + momentum · (new − old), the memory of the next step; new is used up."""
+    if momentum == 0:
+        old[:] = new
+        return
+    new *= 1 + momentum
+    old *= -momentum
+    old += new
 
 
 def _extrapolate_all(bands: BandKernel, new: Array, old: Array, momentum: float) -> None:
+    """New ← new + momentum · (new − old)."""
+
     def visit(chunk: list[Band]) -> None:
         for band in chunk:
-            _extrapolate(new[band.rows], old[band.rows], momentum)
+            rows = band.rows
+            new[rows] += momentum * (new[rows] - old[rows])
 
-    bands.over(visit)
+    if momentum:
+        bands.over(visit)
 
 
 def _onto_data(bands: BandKernel, theta: Array, Z: Array) -> float:
@@ -223,7 +232,7 @@ def _misfit(bands: BandKernel, L: Array, R: Array, theta: Array) -> float:
         misfit = 0.0
         for band in chunk:
             T = np.matmul(L[band.rows], R.T, out=theta[band.rows])
-            misfit += square_sum(bands.residual(band, T.copy()))
+            misfit += square_sum(bands.residual(band, T))
         return misfit
 
     return sum(bands.over(visit))

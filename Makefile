@@ -15,7 +15,9 @@ check:
 	mypy
 
 bench:
-	cd benchmarks && python foundation.py
+	python benchmarks/foundation.py
+	python benchmarks/methods.py
+	python benchmarks/peers.py
 
 picture:
 	unrelu demo -o build/demo && cp build/demo/completed.png docs/images/completed.png

@@ -131,9 +131,9 @@ def test_one_answer_whatever_the_number_of_threads(monkeypatch):
     U = np.random.default_rng(0).standard_normal((90, 3))
     problem = PSDProblem(Observations.of(X, unknown=unknown), 3, OneSided())
     results = []
-    for threads in (1, 2, 3):
-        with threadpool_limits(threads, user_api="blas"), owning_the_cores() as workers:
-            assert workers == threads or threads > 2  # BLAS may have been built for fewer
+    for count in (1, 2, 3):
+        with threadpool_limits(count, user_api="blas"), owning_the_cores() as workers:
+            assert workers == count or count > 2  # BLAS may have been built for fewer
             point = problem.evaluate(U)
             results.append((point.value, point.gradient.tobytes(), problem.curvature(point, U + 1).tobytes()))
     assert results[0] == results[1] == results[2]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unrelu.errors import CompletionWarning, InputError
 
-__all__ = ["attach_rows", "bands"]
+__all__ = ["Frame", "attach_rows", "bands"]
 
 Array = NDArray[np.floating[Any]]
 Float64Array = NDArray[np.float64]
@@ -81,7 +81,7 @@ def attach_rows(factor: Any, K: Any, *, rcond: float | None = None) -> Array:
     U = _checked_factor(factor)
     n, rank = U.shape
     values = _checked_rows(K, n)
-    frame = _Frame.of(U.astype(np.float64), _checked_rcond(rcond, U.dtype))
+    frame = Frame.of(U.astype(np.float64), _checked_rcond(rcond, U.dtype))
     result = np.zeros((len(values), rank), dtype=values.dtype)
     empty: list[int] = []
     short: list[int] = []
@@ -116,7 +116,7 @@ def bands(count: int, width: int) -> Iterator[slice]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Frame:
+class Frame:
     """Coordinates in which the conditioning of U itself is gone: Q = U Tᵀ is orthonormal, and u = v T.
 
     What is left in a row's normal matrix Σ_{j seen} q_j q_jᵀ is only what its own choice of seen rows does.
@@ -138,7 +138,8 @@ class _Frame:
     cutoff: float
 
     @classmethod
-    def of(cls, U: Float64Array, rcond: float) -> _Frame:
+    def of(cls, U: Float64Array, rcond: float) -> Frame:
+        """The frame of U, without directions weaker than a share ``rcond`` of the strongest."""
         _, sizes, axes = np.linalg.svd(U, full_matrices=False)
         cutoff = float(rcond * sizes[0])
         kept = sizes > cutoff
@@ -168,6 +169,17 @@ class _Frame:
         misfit = known - weights * (v @ self.Q.T)
         v += apply_inverse(misfit @ self.Q)
         return v @ self.T, trusted
+
+    def place(self, seen: BoolArray, known: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Least-squares rows, and how well the rows each one saw span the space: 1 if all of them were seen."""
+        solution, share = np.zeros((len(known), self.factor.shape[1])), np.zeros(len(known))
+        for rows in bands(len(known), max(len(self.Q), self.rank**2)):
+            weights = seen[rows].astype(np.float64)
+            share[rows] = np.linalg.eigvalsh(self._normal_matrices(weights))[:, 0]
+            solution[rows], trusted = self.solve(seen[rows], known[rows])
+            for i in np.flatnonzero(~trusted & seen[rows].any(axis=1)):
+                solution[rows.start + i], _ = self.solve_one(seen[rows.start + i], known[rows.start + i])
+        return solution, share
 
     def solve_one(self, seen: BoolArray, known: Float64Array) -> tuple[Float64Array, int]:
         """The least-squares row of least norm, by singular values, and how many independent rows it saw."""

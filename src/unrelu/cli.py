@@ -26,6 +26,8 @@ from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError
 from unrelu.files import Table, check_target, read_matrix, write_matrix
 from unrelu.history import Record, Stop
+from unrelu.initialise import STARTS
+from unrelu.solvers import METHODS
 
 __all__ = ["app"]
 
@@ -125,8 +127,8 @@ def complete_command(
         bool | None,
         typer.Option("--labels/--no-labels", help="Whether the first column holds labels (default: look)."),
     ] = None,
-    method: Annotated[str, typer.Option(help="auto, gauss-newton or gradient-descent.")] = "auto",
-    start: Annotated[str, typer.Option(help="auto, tailored, random-imputation or random-spectral.")] = "auto",
+    method: Annotated[str, typer.Option(help=f"auto, {', '.join(METHODS)}.")] = "auto",
+    start: Annotated[str, typer.Option(help=f"auto, {', '.join(STARTS)}.")] = "auto",
     loss: Annotated[str, typer.Option(help="auto, observed or one-sided.")] = "auto",
     tol: Annotated[float | None, typer.Option(help="Relative gradient norm at which to stop.")] = None,
     max_iter: Annotated[int | None, typer.Option(help="Most iterations.")] = None,

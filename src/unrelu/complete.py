@@ -78,8 +78,8 @@ def complete(
         An earlier completion goes on from where it ended, when more entries have arrived.
     tol : float or StoppingRule, optional
         Stop when ‖∇F(U)‖_F ≤ tol · ‖M_Ω‖_F^{3/2}, so that scaling the data scales the answer and changes nothing else.
-        Default: the method's own (gauss-newton: 1e-15, for float32 2e-7). Or any rule of :mod:`unrelu.stopping`, such as the paper's absolute one,
-        ``GradientNormBelow(1e-6)``.
+        Default: the method's own (gauss-newton: 1e-15, for float32 2e-7). Or any rule of :mod:`unrelu.stopping`, such as
+        the paper's absolute one, ``GradientNormBelow(1e-6)``.
     max_iter : int, optional
         Default: the method's own.
     truth : array of shape (n, n), optional

@@ -135,6 +135,22 @@ class Observations:
         dense[part.row, part.col] = part.data
         return dense
 
+    def pairs(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> tuple[NDArray[np.float64], BoolArray]:
+        """Means of the seen values of some pairs (0 where none was seen), either way round, and which were seen."""
+        total, count = np.zeros((len(rows), len(cols))), np.zeros((len(rows), len(cols)))
+        for i, j in ((rows, cols), (cols, rows)):
+            if sp.issparse(self.data):
+                part = self.data[i][:, j].tocoo()
+                values = np.full((len(i), len(j)), np.nan)
+                values[part.row, part.col] = part.data
+            else:
+                values = self.data[np.ix_(i, j)].astype(np.float64)
+            values = values if i is rows else values.T
+            seen = ~np.isnan(values)
+            total += np.where(seen, values, 0)
+            count += seen
+        return total / np.maximum(count, 1), count > 0
+
     def absent(self, rows: slice, cols: slice, values: FloatArray) -> BoolArray:
         """Which entries of a block (with these ``values``) are unseen because of their value."""
         if self.threshold is None:

@@ -20,8 +20,8 @@ SOLVERS = [
     unrelu.ADMM(),
     unrelu.GNMR(),
 ]
-# One call of a conic solver, without iterations or a start: its own tests are in test_sdp.py.
-ONE_SHOT = [unrelu.SDP()]
+# Without iterations or a start: their own tests are in test_sdp.py and test_escalate.py.
+ONE_SHOT = [unrelu.SDP(), unrelu.Direct()]
 LOSSES = [Observed(), OneSided()]
 assert {type(s) for s in SOLVERS + ONE_SHOT} == set(METHODS.values())
 

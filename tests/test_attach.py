@@ -55,7 +55,7 @@ def test_exact_rows_come_back_without_solving_them_one_by_one(monkeypatch, entri
     def one_by_one(*args: object) -> None:
         raise AssertionError("a well-conditioned row was solved alone")
 
-    monkeypatch.setattr(attach._Frame, "solve_one", one_by_one)
+    monkeypatch.setattr(attach.Frame, "solve_one", one_by_one)
     monkeypatch.setattr(attach, "BAND_ENTRIES", entries)
     np.testing.assert_allclose(attach_rows(U, K), new, rtol=0, atol=EXACT)
     np.testing.assert_array_equal(K, before)

@@ -153,11 +153,26 @@ def test_the_fit_instead_of_the_filled_matrix(folder):
 
 
 def test_not_converged_writes_the_result_says_so_and_exits_with_1(folder):
-    done = unrelu("complete", "observed.csv", "-r", 3, "-o", "out.csv", "--max-iter", 1, cwd=folder)
+    done = unrelu(
+        "complete", "observed.csv", "-r", 3, "-o", "out.csv", "--max-iter", 1, "--start", "tailored", cwd=folder
+    )
     assert done.returncode == 1
     assert "not converged after 1 iteration" in done.stdout
     assert read_matrix(folder / "out.csv").values.shape == (60, 60)
-    quiet = unrelu("complete", "observed.csv", "-r", 3, "-o", "out.csv", "--max-iter", 1, "--quiet", cwd=folder)
+    quiet = unrelu(
+        "complete",
+        "observed.csv",
+        "-r",
+        3,
+        "-o",
+        "out.csv",
+        "--max-iter",
+        1,
+        "--start",
+        "tailored",
+        "--quiet",
+        cwd=folder,
+    )
     assert quiet.returncode == 1
     assert "not converged" in quiet.stderr
 

@@ -138,7 +138,7 @@ class TestWhatItTakes:
     def test_stopping_rules_as_tol(self):
         _, X = relu_instance(60, 2)
         rule = unrelu.GradientNormBelow(1e-3) | unrelu.MaxSeconds(60)
-        completion = complete(X, 2, tol=rule, rng=0)
+        completion = complete(X, 2, tol=rule, rng=0, start="tailored")
         assert completion.history[-1].gradient_norm <= 1e-3 < completion.history[-2].gradient_norm
 
     def test_all_zero_is_completed_with_zero(self):

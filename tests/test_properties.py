@@ -112,6 +112,7 @@ def test_scaling_with_a_threshold_scales_it_too(seed, c):
 @given(seeds)
 def test_transposing_the_data_changes_nothing(seed):
     X, unknown, _, _, _ = made(seed, OneSided())
-    here = unrelu.complete(X, 3, unknown=unknown, rng=0, max_iter=10)
-    there = unrelu.complete(X.T, 3, unknown=unknown.T, rng=0, max_iter=10)
+    how = {"start": "tailored", "rng": 0, "max_iter": 10}
+    here = unrelu.complete(X, 3, unknown=unknown, **how)
+    there = unrelu.complete(X.T, 3, unknown=unknown.T, **how)
     np.testing.assert_allclose(there.factor, here.factor, rtol=1e-6, atol=1e-6 * np.abs(here.factor).max())

@@ -195,7 +195,7 @@ def test_default_step_is_one_over_the_larger_spectral_norm():
     _, X = relu_instance()
     completion = unrelu.complete(X, 3, method="gradient-descent", rng=1, max_iter=1)
     norm = np.linalg.norm(np.where(np.isnan(X), 0, X), 2)
-    start = np.linalg.norm(unrelu.complete(X, 3, rng=1, max_iter=0).factor, 2) ** 2
+    start = np.linalg.norm(unrelu.complete(X, 3, rng=1, max_iter=0, start="tailored").factor, 2) ** 2
     assert completion.history[0].details["step"] == pytest.approx(1 / max(norm, start), rel=1e-2)
 
 

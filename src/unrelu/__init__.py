@@ -9,11 +9,12 @@ from unrelu.compare import compare
 from unrelu.comparison import Comparison
 from unrelu.complete import complete
 from unrelu.completion import Completion
+from unrelu.continuation import RankIncreasing, Shrinking
 from unrelu.errors import CompletionWarning, InputError
 from unrelu.history import History, Record, Stop, Verdict
-from unrelu.initialise import Gaussian, RandomFill, RandomImputation, RandomSpectral, Spectral, Tailored
+from unrelu.initialise import Clique, Gaussian, RandomFill, RandomImputation, RandomSpectral, Spectral, Tailored
 from unrelu.losses import Observed, OneSided
-from unrelu.solvers import ADMM, GNMR, PAM, SDP, GaussNewton, GradientDescent, MomentumPAM, ScaledGD
+from unrelu.solvers import ADMM, GNMR, PAM, SDP, Direct, GaussNewton, GradientDescent, MomentumPAM, ScaledGD
 from unrelu.stopping import (
     DetailBelow,
     GradientNormBelow,
@@ -34,10 +35,12 @@ __all__ = [
     "GNMR",
     "PAM",
     "SDP",
+    "Clique",
     "Comparison",
     "Completion",
     "CompletionWarning",
     "DetailBelow",
+    "Direct",
     "GaussNewton",
     "Gaussian",
     "GradientDescent",
@@ -54,9 +57,11 @@ __all__ = [
     "RandomFill",
     "RandomImputation",
     "RandomSpectral",
+    "RankIncreasing",
     "Record",
     "RelativeGradientNormBelow",
     "ScaledGD",
+    "Shrinking",
     "Spectral",
     "Stagnation",
     "Stop",

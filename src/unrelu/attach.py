@@ -171,14 +171,27 @@ class Frame:
         return v @ self.T, trusted
 
     def place(self, seen: BoolArray, known: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Least-squares rows, and how well the rows each one saw span the space: 1 if all of them were seen."""
+        """Least-squares rows, and how well the rows each one saw span the space: up to 1 if all of them were seen.
+
+        The share is 1/‖N⁻¹‖_F of the row's normal matrix N, at most its least eigenvalue and at least that over √r: an
+        inverse costs a fraction of a decomposition. Rows of which it says nothing good are left at zero.
+        """
         solution, share = np.zeros((len(known), self.factor.shape[1])), np.zeros(len(known))
-        for rows in bands(len(known), max(len(self.Q), self.rank**2)):
+        enough = np.flatnonzero(seen.sum(axis=1) >= self.rank)
+        for part in bands(len(enough), max(len(self.Q), self.rank**2)):
+            rows = enough[part]
             weights = seen[rows].astype(np.float64)
-            share[rows] = np.linalg.eigvalsh(self._normal_matrices(weights))[:, 0]
-            solution[rows], trusted = self.solve(seen[rows], known[rows])
-            for i in np.flatnonzero(~trusted & seen[rows].any(axis=1)):
-                solution[rows.start + i], _ = self.solve_one(seen[rows.start + i], known[rows.start + i])
+            # A little of the identity makes every matrix invertible, and what it spoils is not trusted below.
+            inverse = np.linalg.inv(self._normal_matrices(weights) + TRUSTED_SIZE * np.eye(self.rank))
+            share[rows] = 1 / np.linalg.norm(inverse, axis=(1, 2))
+            v = np.einsum("ikl,il->ik", inverse, known[rows] @ self.Q)
+            for _ in range(2):
+                misfit = known[rows] - weights * (v @ self.Q.T)
+                v += np.einsum("ikl,il->ik", inverse, misfit @ self.Q)
+            solution[rows] = v @ self.T
+        share[share < 10 * TRUSTED_SIZE] = 0
+        for i in np.flatnonzero((share > 0) & (share < TRUSTED_RATIO)):
+            solution[i], _ = self.solve_one(seen[i], known[i])
         return solution, share
 
     def solve_one(self, seen: BoolArray, known: Float64Array) -> tuple[Float64Array, int]:

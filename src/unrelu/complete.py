@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, positions, unknown_name
+from unrelu.escalate import escalate, judged
 from unrelu.history import Record
 from unrelu.initialise import STARTS, Start
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.losses import LOSSES, Loss
 from unrelu.observations import Observations, same_labels
+from unrelu.placement import undetermined
 from unrelu.problems.psd import PSDProblem
 from unrelu.progress import Bar
 from unrelu.run import run
@@ -78,8 +80,8 @@ def complete(
         An earlier completion goes on from where it ended, when more entries have arrived.
     tol : float or StoppingRule, optional
         Stop when ‖∇F(U)‖_F ≤ tol · ‖M_Ω‖_F^{3/2}, so that scaling the data scales the answer and changes nothing else.
-        Default: the method's own (gauss-newton: 1e-15, for float32 2e-7). Or any rule of :mod:`unrelu.stopping`, such as
-        the paper's absolute one, ``GradientNormBelow(1e-6)``.
+        Default: the method's own (gauss-newton: 1e-15, for float32 2e-7). Or any rule of :mod:`unrelu.stopping`, such
+        as the paper's absolute one, ``GradientNormBelow(1e-6)``.
     max_iter : int, optional
         Default: the method's own.
     truth : array of shape (n, n), optional
@@ -136,17 +138,20 @@ def complete(
 
     problem = PSDProblem(observations, rank, chosen_loss)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
-    _warn_of_empty_rows(observations)
-    factors, start_name = _starting_factors(start, solver, observations, rank, generator)
+    auto_all = isinstance(method, str) and method == "auto" and isinstance(start, str) and start == "auto"
+    missing = np.zeros(0, np.intp)
     with Bar(problem, stopping) if progress else nullcontext() as bar:
-        outcome = run(
-            problem,
-            solver,
-            factors,
-            stopping,
-            truth=truth,
-            callback=callback if bar is None else bar.also(callback),
-        )
+        told = callback if bar is None else bar.also(callback)
+        if auto_all and problem.norm > 0:
+            attempts = escalate(problem, solver, stopping, generator, truth=truth, callback=told)
+            outcome, start_name = attempts.outcome, attempts.start
+            missing = undetermined(observations, rank, outcome.point.factor, attempts.placement)
+        else:
+            factors, start_name = _starting_factors(start, solver, observations, rank, generator)
+            outcome = run(problem, solver, factors, stopping, truth=truth, callback=told)
+            outcome = judged(problem, outcome, solver, generator) if problem.norm > 0 else outcome
+            missing = undetermined(observations, rank, outcome.point.factor, None)
+    _warn_of_rows(observations, missing)
     point, unit = outcome.point, observations.unit
     misfit = float(np.sqrt(4 * point.value))
     root = observations.dtype.type(np.sqrt(unit))
@@ -162,6 +167,7 @@ def complete(
         source=X,
         seen=(observations.count, observations.norm),
         iteration=outcome.iteration,
+        undetermined_rows=missing,
         labels=observations.labels,
         left=None if outcome.left is None else outcome.left * root,
         right=None if outcome.right is None else outcome.right * root,
@@ -284,15 +290,17 @@ def _given(start: Any, what: str, n: int, rank: int, dtype: np.dtype[Any]) -> Ar
     return factor.astype(dtype)
 
 
-def _warn_of_empty_rows(observations: Observations) -> None:
+def _warn_of_rows(observations: Observations, missing: NDArray[np.intp]) -> None:
     empty = observations.empty_rows
-    if empty.size == 0:
+    _warn(observations, empty, "nothing was seen of", "completed with the least norm, which the data do not determine")
+    others = np.setdiff1d(missing, empty)
+    _warn(observations, others, "too little was seen to place", "completed as well as may be; see undetermined_rows")
+
+
+def _warn(observations: Observations, rows: NDArray[np.intp], before: str, after: str) -> None:
+    if rows.size == 0:
         return
-    names = [str(observations.labels[i]) if observations.labels else str(i) for i in empty[:5]]
-    more = f" and {empty.size - 5} more" if empty.size > 5 else ""
-    warnings.warn(
-        f"nothing was seen of row{'s' if empty.size > 1 else ''} {', '.join(names)}{more}; "
-        "completed with the least norm, which the data do not determine",
-        CompletionWarning,
-        stacklevel=4,
-    )
+    names = [str(observations.labels[i]) if observations.labels else str(i) for i in rows[:5]]
+    more = f" and {rows.size - 5} more" if rows.size > 5 else ""
+    text = f"{before} row{'s' if rows.size > 1 else ''} {', '.join(names)}{more}; {after}"
+    warnings.warn(text, CompletionWarning, stacklevel=5)

@@ -50,6 +50,8 @@ class Completion:
         Which record of the history is that of ``factor``: the last, unless the run did not converge.
     labels : tuple or None
         Row and column labels, if the input had them.
+    undetermined_rows : int ndarray
+        Rows of which too little was seen to place them among the others; completed as well as may be.
     left, right : ndarray of shape (n, k) or None
         A two-factor method's own L and R; ``factor`` is then that of the nearest positive semidefinite matrix.
     apart : float
@@ -68,6 +70,7 @@ class Completion:
     seen: tuple[int, float] = (0, 0.0)
     iteration: int = -1
     labels: tuple[Any, ...] | None = field(default=None, repr=False)
+    undetermined_rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
     left: Array | None = field(default=None, repr=False)
     right: Array | None = field(default=None, repr=False)
     apart: float = 0.0
@@ -153,6 +156,7 @@ class Completion:
             "gradient_norm": here.gradient_norm,
             "error": here.error,
             "apart": self.apart,
+            "undetermined_rows": self.undetermined_rows.tolist(),
         }
         return finite(about)
 
@@ -182,6 +186,7 @@ class Completion:
             "apart": self.apart,
             "seen": list(self.seen),
             "iteration": self.iteration,
+            "undetermined_rows": self.undetermined_rows.tolist(),
             "labels": None if self.labels is None else [str(label) for label in self.labels],
         }
         about = finite(about)
@@ -213,6 +218,7 @@ class Completion:
                 labels=None if about["labels"] is None else tuple(about["labels"]),
                 seen=(int(about["seen"][0]), float(about["seen"][1])),
                 iteration=about["iteration"],
+                undetermined_rows=np.array(about["undetermined_rows"], np.intp),
                 left=left,
                 right=right,
                 apart=about["apart"],

@@ -110,8 +110,8 @@ def family(
     ----------
     name : str
         One of ``gaussian``, ``condition-10`` and ``condition-100`` (columns scaled geometrically 1…0.1, 1…0.01),
-        ``clusters`` (ten, spread 0.1), ``sparse`` (70 % zeros), ``uniform`` (on (−0.3, 0.7)), ``student-t`` (three degrees),
-        ``cauchy``, ``log-normal`` (row scales), ``shifted`` (mean ½), ``sphere``.
+        ``clusters`` (ten, spread 0.1), ``sparse`` (70 % zeros), ``uniform`` (on (−0.3, 0.7)), ``student-t`` (three
+        degrees), ``cauchy``, ``log-normal`` (row scales), ``shifted`` (mean ½), ``sphere``.
     n, rank : int
     noise : float, default 0
         Standard deviation of the noise as a share of the rms entry.

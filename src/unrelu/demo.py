@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.complete import complete
-from unrelu.datasets import planted
+from unrelu.datasets import family
 from unrelu.errors import InputError
 from unrelu.files import replacing, write_matrix
 from unrelu.history import Stop
-from unrelu.plots import draw_completion
+from unrelu.plots import draw_beside
 from unrelu.sampling import relu
 
 __all__ = ["run_demo"]
@@ -30,27 +30,29 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     int
         0 if the completion converged, else 1.
     """
-    instance = planted(n, rank, rng=seed)
+    instance = family("condition-10", n, rank, rng=seed)
     M = instance.matrix
     X = relu(M)
     seen = int((~np.isnan(X)).sum())
     say(f"A {n}×{n} positive semidefinite matrix of rank {rank}, of which only the non-negative entries were seen:")
     say(f"{seen} of {X.size} entries ({seen / X.size:.0%}). Its upper left corner, · where nothing was seen:\n")
     say(_corner(X))
+    paper = complete(X, rank, method="gradient-descent", start="tailored", truth=M, rng=seed)
     completion = complete(X, rank, truth=M, rng=seed)
-    if completion.verdict.code is Stop.INTERRUPTED:
+    if Stop.INTERRUPTED in (paper.verdict.code, completion.verdict.code):
         raise KeyboardInterrupt
-    last = completion.history[-1]
-    fit = completion.matrix()
-    hidden = np.isnan(X)
+    last, fit, hidden = completion.history[-1], completion.matrix(), np.isnan(X)
     worst = float(np.abs(fit - M)[hidden].max()) if hidden.any() else 0.0
     say("\nThe same corner, completed:\n")
     say(_corner(fit))
     say(f"\nrank        {completion.rank}")
-    say(f"iterations  {last.iteration} of {completion.method} ({last.seconds:.2f} s)")
+    say(f"iterations  {last.iteration} of {completion.method} from the {completion.start} start ({last.seconds:.2f} s)")
     say(f"errors      {last.error:.1e} relative over the whole matrix, {worst:.1e} at worst on a hidden entry")
     say(f"verdict     {completion.verdict}")
-    figure = draw_completion(completion, truth=M)
+    other = paper.history[paper.iteration]
+    say("\nThe columns of its factor differ tenfold in size. The paper's start and gradient descent on the same data:")
+    say(f"error {other.error:.1e} after {paper.history[-1].iteration} iterations, {paper.verdict.code.value}")
+    figure = draw_beside(X, {"the paper's start": paper, "unrelu": completion}, truth=M)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

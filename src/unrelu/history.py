@@ -18,6 +18,7 @@ class Stop(StrEnum):
     """Why a run ended."""
 
     CONVERGED = "converged"
+    STATIONARY = "stationary"
     MAX_ITERATIONS = "max-iterations"
     MAX_SECONDS = "max-seconds"
     STALLED = "stalled"

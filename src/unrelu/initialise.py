@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.errors import InputError
 from unrelu.factors import nearest_psd
 from unrelu.kernels.bands import BandKernel
 from unrelu.kernels.pairs import pair_block
@@ -25,8 +26,19 @@ from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
 from unrelu.kernels.truncated import truncated_svd
 from unrelu.losses import OneSided
 from unrelu.observations import Observations
+from unrelu.placement import best_placement
 
-__all__ = ["STARTS", "Gaussian", "RandomFill", "RandomImputation", "RandomSpectral", "Spectral", "Start", "Tailored"]
+__all__ = [
+    "STARTS",
+    "Clique",
+    "Gaussian",
+    "RandomFill",
+    "RandomImputation",
+    "RandomSpectral",
+    "Spectral",
+    "Start",
+    "Tailored",
+]
 
 Array = NDArray[np.floating[Any]]
 
@@ -178,8 +190,25 @@ class RandomFill(Start):
         return (found.left * root).astype(observations.dtype), (found.right * root).astype(observations.dtype)
 
 
+@dataclass(frozen=True)
+class Clique(Start):
+    """Rows placed from one fully seen block, :mod:`unrelu.placement`; without noise it is the answer."""
+
+    name = "clique"
+
+    def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
+        """A factor of shape (n, rank) in the dtype of the data."""
+        placement = best_placement(observations, rank, rng)
+        if placement is None:
+            raise InputError(
+                f"no fully seen block of rank {rank} was found, which start 'clique' needs; try 'tailored'"
+            )
+        factor = placement.completed(observations) * np.sqrt(observations.unit)
+        return factor.astype(observations.dtype)
+
+
 STARTS: dict[str, type[Start]] = {
-    start.name: start for start in (Tailored, RandomImputation, RandomSpectral, Spectral, Gaussian, RandomFill)
+    start.name: start for start in (Clique, Tailored, RandomImputation, RandomSpectral, Spectral, Gaussian, RandomFill)
 }
 
 

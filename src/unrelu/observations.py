@@ -135,8 +135,14 @@ class Observations:
         dense[part.row, part.col] = part.data
         return dense
 
+    def restricted(self, rows: NDArray[np.intp]) -> Observations:
+        """What was seen among some of the rows."""
+        data = self.data[rows][:, rows] if sp.issparse(self.data) else self.data[np.ix_(rows, rows)]
+        unknown = None if self.unknown is None else self.unknown[np.ix_(rows, rows)]
+        return Observations.of(data, threshold=self.threshold, seen=self.seen, unknown=unknown)
+
     def pairs(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> tuple[NDArray[np.float64], BoolArray]:
-        """Means of the seen values of some pairs (0 where none was seen), either way round, and which were seen."""
+        """Means of the seen values of some pairs in units of ``unit`` (0 where none was seen), and which were seen."""
         total, count = np.zeros((len(rows), len(cols))), np.zeros((len(rows), len(cols)))
         for i, j in ((rows, cols), (cols, rows)):
             if sp.issparse(self.data):
@@ -149,7 +155,7 @@ class Observations:
             seen = ~np.isnan(values)
             total += np.where(seen, values, 0)
             count += seen
-        return total / np.maximum(count, 1), count > 0
+        return total / (self.unit * np.maximum(count, 1)), count > 0
 
     def absent(self, rows: slice, cols: slice, values: FloatArray) -> BoolArray:
         """Which entries of a block (with these ``values``) are unseen because of their value."""

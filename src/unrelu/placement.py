@@ -1,8 +1,8 @@
 """One fully seen block is enough: factor it, and every other row is a linear least-squares problem against it.
 
 Rows C whose block C×C was seen in full, with its r-th eigenvalue well above zero, have a factor that is unique up to a
-rotation. A row that sees r independent placed rows then has one solution, and joins the placed ones. Each step has at most
-one answer, so without noise success proves that no other matrix of rank ≤ r agrees with the seen entries.
+rotation. A row that sees r independent placed rows then has one solution, and joins the placed ones. Each step has at
+most one answer, so without noise success proves that no other matrix of rank ≤ r agrees with the seen entries.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from unrelu.attach import Frame
 from unrelu.observations import Observations
 
-__all__ = ["Placement", "place"]
+__all__ = ["Placement", "best_placement", "find_blocks", "place", "undetermined"]
 
 Array = NDArray[np.floating[Any]]
 Indices = NDArray[np.intp]
 
-# The seed block is looked for among so many rows, from so many of them.
-SEARCHED, TRIES = 1000, 60
+# The seed block is looked for among so many rows, from so many of them; a few first.
+SEARCHED, TRIES, FEW_TRIES = 1000, 60, 10
+# Seed blocks tried while some rows are not reached.
+SEEDS = 4
 # A block need not be larger than this many times the rank (plus a few rows) to be well conditioned.
 LARGEST_BLOCK = 6
 # Least r-th eigenvalue of a seed block, as a share of its first.
@@ -30,12 +32,12 @@ WEAKEST_SEED = 1e-8
 # A row joins once the rows it sees span every direction to this share (squared): the best first, then ever weaker ones.
 SHARES = (0.03, 3e-3, 3e-4, 1e-5, 1e-7, 1e-9)
 # Rows that others are placed against: all while there are few, then a sample.
-ANCHORS = 30
+ANCHORS = 15
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Rows placed from one seed block, in units of the data.
+    """Rows placed from one seed block; the factor is in units of the square root of ``observations.unit``.
 
     Attributes
     ----------
@@ -47,7 +49,8 @@ class Placement:
         When a row was placed: 0 for the seed, −1 for never.
     share : ndarray of shape (n,)
         How well the rows that a row saw span the space, between 0 and 1: the least eigenvalue of their Gram matrix in
-        coordinates in which that of all anchors is the identity. Infinite for the seed, 0 for rows never placed.
+        coordinates in which that of all anchors is the identity, within a factor √r. Infinite for the seed, 0 for rows
+        never placed.
     """
 
     factor: NDArray[np.float64]
@@ -55,17 +58,42 @@ class Placement:
     wave: NDArray[np.int64]
     share: NDArray[np.float64]
 
+    def completed(self, observations: Observations) -> NDArray[np.float64]:
+        """The factor with the rows that could not be placed as well as may be: least squares of least norm."""
+        missing = np.flatnonzero(~self.placed)
+        factor = self.factor.copy()
+        if missing.size:
+            anchors = np.flatnonzero(self.placed)
+            frame = Frame.of(self.factor[anchors], 1e-6)
+            values, seen = observations.pairs(missing, anchors)
+            for i, row in enumerate(missing):
+                if seen[i].any():
+                    factor[row], _ = frame.solve_one(seen[i], values[i])
+        return factor
+
     @property
     def placed(self) -> NDArray[np.bool_]:
         """Which rows have a place."""
         return self.wave >= 0
 
 
-def place(observations: Observations, rank: int, rng: np.random.Generator) -> Placement | None:
-    """Find a seed block and attach every row that can be attached, in waves; None if there is no seed block."""
-    seed = find_block(observations, rank, rng)
-    if seed is None:
-        return None
+def best_placement(observations: Observations, rank: int, rng: np.random.Generator) -> Placement | None:
+    """The placement that reaches most rows: from the best of a few seed blocks, of many if that does not reach all."""
+    best: Placement | None = None
+    for tries in (FEW_TRIES, TRIES):
+        for seed in find_blocks(observations, rank, rng, tries)[:SEEDS]:
+            if best is not None and best.placed[seed].all():
+                continue  # it would reach the same rows
+            found = place(observations, rank, seed, rng)
+            if found is not None and (best is None or found.placed.sum() > best.placed.sum()):
+                best = found
+            if best is not None and best.placed.all():
+                return best
+    return best
+
+
+def place(observations: Observations, rank: int, seed: Indices, rng: np.random.Generator) -> Placement | None:
+    """Factor the seed block and attach every row that can be attached, in waves."""
     n = observations.size
     block, _ = observations.pairs(seed, seed)
     values, vectors = np.linalg.eigh(block)
@@ -102,8 +130,8 @@ def _anchors(wave: NDArray[np.int64], rank: int, rng: np.random.Generator) -> In
     return np.sort(placed[order[:most]])
 
 
-def find_block(observations: Observations, rank: int, rng: np.random.Generator) -> Indices | None:
-    """Rows whose block was seen in full and is of rank r with the largest r-th eigenvalue of many tries.
+def find_blocks(observations: Observations, rank: int, rng: np.random.Generator, tries: int = TRIES) -> list[Indices]:
+    """Sets of rows whose block was seen in full and has rank r, those with the largest r-th eigenvalue first.
 
     Greedy from each of many rows at once: join the candidate that leaves most candidates and, until r rows span the
     space, points most away from those chosen (the pivots of a Cholesky decomposition of the block).
@@ -114,18 +142,16 @@ def find_block(observations: Observations, rank: int, rng: np.random.Generator) 
     # A row that is zero sees every other row and says nothing.
     able = np.flatnonzero(np.diag(seen) & (np.diag(values) > 0))
     if len(able) < rank:
-        return None
+        return []
     values, seen = values[np.ix_(able, able)], seen[np.ix_(able, able)]
-    members = _grow(values, seen, rank, min(TRIES, len(able)), rng)
-    best, weakest = None, WEAKEST_SEED
-    for rows_of_try in members:
-        if len(rows_of_try) < rank:
-            continue
-        eigenvalues = np.linalg.eigvalsh(values[np.ix_(rows_of_try, rows_of_try)])
-        share = eigenvalues[-rank] / max(eigenvalues[-1], np.finfo(float).tiny)
-        if share > weakest:
-            best, weakest = rows_of_try, share
-    return None if best is None else rows[able[best]]
+    found: list[tuple[float, Indices]] = []
+    for members in _grow(values, seen, rank, min(tries, len(able)), rng):
+        if len(members) >= rank:
+            eigenvalues = np.linalg.eigvalsh(values[np.ix_(members, members)])
+            share = float(eigenvalues[-rank] / max(eigenvalues[-1], np.finfo(float).tiny))
+            if share > WEAKEST_SEED:
+                found.append((share, rows[able[members]]))
+    return [members for _, members in sorted(found, key=lambda pair: -pair[0])]
 
 
 def _grow(
@@ -164,3 +190,19 @@ def _grow(
         for k, choice in zip(alive, chosen, strict=True):
             members[k].append(int(choice))
     return [np.array(rows) for rows in members]
+
+
+def undetermined(observations: Observations, rank: int, factor: Array, placement: Placement | None) -> Indices:
+    """Rows without a place: never attached to the seed block or, where there is none, seeing fewer than r others."""
+    if placement is not None:
+        return np.flatnonzero(~placement.placed)
+    # Only rows of which little was seen can be short of r independent ones.
+    few = np.flatnonzero(observations.seen_per_row < 8 * rank)
+    if few.size == 0:
+        return few
+    everyone = np.arange(observations.size)
+    frame = Frame.of(factor.astype(np.float64), 1e-10)
+    _, seen = observations.pairs(few, everyone)
+    seen[np.arange(few.size), few] = False
+    short = [i for i in range(few.size) if frame.solve_one(seen[i], np.zeros(observations.size))[1] < frame.rank]
+    return few[short]

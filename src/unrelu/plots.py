@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from unrelu.files import replacing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_comparison", "draw_completion", "save_figure"]
+__all__ = ["draw_beside", "draw_comparison", "draw_completion", "save_figure"]
 
 UNSEEN = "#d9d9d9"
 BOX, MEDIAN, TRIAL = "#9ecae1", "#d55e00", "#222222"  # light, middle, dark: three greys in print
@@ -60,6 +61,46 @@ def draw_completion(completion: Completion, X: Any = None, *, truth: Any = None)
     axes[0].set_ylabel(f"{n} rows, sorted by angle")
     figure.colorbar(image, ax=list(axes[: len(panels)]), shrink=0.8, aspect=30, pad=0.01)
     _draw_history(axes[-1], completion)
+    return figure
+
+
+def draw_beside(X: Any, completions: Mapping[str, Completion], *, truth: Any) -> Figure:
+    """What was seen, what several completions made of it, and the truth, rows sorted by angle in the truth.
+
+    Parameters
+    ----------
+    X : array of shape (n, n)
+        NaN where nothing was seen.
+    completions : mapping of str to Completion
+        Titles and completions.
+    truth : array of shape (n, n)
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    from matplotlib.figure import Figure
+
+    M = np.asarray(truth, dtype=float)
+    values, vectors = np.linalg.eigh(M)
+    order = _angular_order(vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0)))
+    size = np.linalg.norm(M)
+    panels = [(f"seen ({np.mean(~np.isnan(np.asarray(X))):.0%}; grey: unseen)", np.asarray(X, dtype=float))]
+    for title, completion in completions.items():
+        fit = np.asarray(completion.matrix())
+        panels.append((f"{title}: error {np.linalg.norm(fit - M) / size:.0e}", fit))
+    panels.append(("planted", M))
+    figure = Figure(figsize=(3.3 * len(panels), 3.4), layout="constrained")
+    limit = float(np.quantile(np.abs(M), 0.99)) or 1.0
+    axes = figure.subplots(1, len(panels))
+    for ax, (title, shown) in zip(axes, panels, strict=True):
+        image = ax.imshow(shown[np.ix_(order, order)], cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest")
+        ax.set_facecolor(UNSEEN)
+        ax.set_title(title)
+        ax.set_xticks([])
+        ax.set_yticks([])
+    axes[0].set_ylabel(f"{len(M)} rows, sorted by angle")
+    figure.colorbar(image, ax=list(axes), shrink=0.8, aspect=30, pad=0.01)
     return figure
 
 

@@ -36,6 +36,7 @@ class Outcome:
     verdict: Verdict
     history: History
     iteration: int
+    objective: float  # of the method's own estimate, in units
     left: Array | None = None
     right: Array | None = None
     apart: float = 0.0
@@ -139,9 +140,10 @@ class _Best:
         left, right = self._factors
         if right is None:
             point = problem.evaluate(left) if self._point is None else self._point
-            return Outcome(point, verdict, history, self._record.iteration)
+            return Outcome(point, verdict, history, self._record.iteration, self._objective)
         factor, apart = nearest_psd(left, right, problem.rank)
-        return Outcome(problem.evaluate(factor), verdict, history, self._record.iteration, left, right, apart)
+        point = problem.evaluate(factor)
+        return Outcome(point, verdict, history, self._record.iteration, self._objective, left, right, apart)
 
 
 def _record(

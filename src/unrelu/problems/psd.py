@@ -73,6 +73,12 @@ class PSDProblem:
         """float32 or float64, as the data."""
         return self.observations.dtype
 
+    def at_rank(self, rank: int) -> PSDProblem:
+        """The same data and loss at another rank; the kernel is shared."""
+        other = PSDProblem(self.observations, rank, self.loss)
+        other.__dict__["kernel"] = self.kernel
+        return other
+
     @cached_property
     def kernel(self) -> TiledKernel:
         """Passes for UUᵀ, over pairs."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from unrelu.solvers.admm import ADMM
 from unrelu.solvers.base import Iterate, PointIterate, Solver, TwoFactorIterate
+from unrelu.solvers.direct import Direct
 from unrelu.solvers.gauss_newton import GaussNewton
 from unrelu.solvers.gnmr import GNMR
 from unrelu.solvers.gradient_descent import GradientDescent
@@ -20,6 +21,7 @@ __all__ = [
     "METHODS",
     "PAM",
     "SDP",
+    "Direct",
     "GaussNewton",
     "GradientDescent",
     "Iterate",
@@ -31,5 +33,6 @@ __all__ = [
 ]
 
 METHODS: dict[str, type[Solver[Any]]] = {
-    solver.name: solver for solver in (GaussNewton, GradientDescent, ScaledGD, PAM, MomentumPAM, GNMR, ADMM, SDP)
+    solver.name: solver
+    for solver in (GaussNewton, Direct, GradientDescent, ScaledGD, PAM, MomentumPAM, GNMR, ADMM, SDP)
 }

@@ -77,6 +77,7 @@ class ADMM(Solver[_State]):
     stopping: str = "relative"
 
     name = "admm"
+    convex = True
     losses = ("observed",)
     max_iter = 2000
     default_start = None

@@ -95,14 +95,15 @@ class Solver(Generic[State]):
     """A frozen dataclass of hyperparameters with ``start`` and ``step``; its state travels.
 
     Class attributes say what it can do: the names of the ``losses`` it can minimise; the ``default_start`` (None: it
-    starts from zero); whether it ``takes_start`` at all; whether it ``uses_absence`` by nature; how many iterations it
-    takes at most (``max_iter``) and how far it goes (``default_tol``) unless told.
+    starts from zero); whether it ``takes_start`` at all; whether it solves a ``convex`` program, which has no wrong
+    stationary points; how many iterations it takes at most (``max_iter``) and how far it goes (``default_tol``).
     """
 
     name: ClassVar[str]
     losses: ClassVar[tuple[str, ...]] = ("observed", "one-sided")
     default_start: ClassVar[str | None] = "tailored"
     takes_start: ClassVar[bool] = True
+    convex: ClassVar[bool] = False
     max_iter: ClassVar[int]
     # Relative gradient norms that the arithmetic can reach with a margin.
     default_tol: ClassVar[Mapping[str, float]] = {"float64": 1e-11, "float32": 2e-7}

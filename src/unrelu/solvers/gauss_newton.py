@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,6 +27,9 @@ MOST_TRIALS = 12
 PATIENCE = 10
 # Eigenvalues of UᵀU below this share of the largest count as this share in the preconditioner.
 SMALLEST_SHARE = 1e-12
+# A step that leaves more than this share of the gradient shows that the residual matters: the next one takes the whole
+# Hessian, which costs a second pass per product but converges quadratically where Gauss–Newton crawls.
+SLOW = 0.3
 # Levenberg–Marquardt damping in units of ‖∇F‖_F/‖U‖₂. Without it a rank above that of the data (columns of U that go
 # to zero) makes directions so long that the line search gives up; elsewhere nothing is lost, as it vanishes with ∇F.
 DAMPING = 0.3
@@ -36,6 +40,7 @@ class _State(PointIterate):
     forcing: float = 0.1
     lowest: float = np.inf  # gradient norm
     idle: int = 0  # steps since then, counted only where F no longer resolves a decrease
+    slow: bool = False  # the last step hardly reduced the gradient
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,8 @@ class GaussNewton(Solver[_State]):
     J is the derivative of U ↦ (UUᵀ)_Ω, so ½JᵀJ D = (S ∘ (UDᵀ + DUᵀ))U; the damping μ goes to zero with the gradient.
     The preconditioner (UᵀU + μ)⁻¹ removes the conditioning of U. F along a line is a quartic, whose global minimum over
     t > 0 is found exactly from its coefficients; under ``one-sided`` it is quartic up to the first kink, and the search
-    goes on across kinks until value and slope have fallen. The objective never rises beyond rounding.
+    goes on across kinks until value and slope have fallen. The objective never rises beyond rounding. Where a large
+    residual makes Gauss–Newton slow, the next direction is a truncated Newton one, with the whole Hessian.
 
     Parameters
     ----------
@@ -91,7 +97,7 @@ class GaussNewton(Solver[_State]):
     def step(self, problem: PSDProblem, state: _State) -> _State:
         """One direction and one line search."""
         point = state.point
-        D, inner = self._direction(problem, point, state.forcing)
+        D, inner = self._direction(problem, point, state.forcing, problem.hessian if state.slow else problem.curvature)
         found, length, trials = _search(problem, point, D)
         details = {"step": length, "inner": float(inner), "trials": float(trials)}
         idle = 0
@@ -105,9 +111,11 @@ class GaussNewton(Solver[_State]):
             return _State(point, details, "no step along the Gauss–Newton direction helps any more: rounding level")
         ratio = found.gradient_norm / point.gradient_norm if point.gradient_norm > 0 else 0.0
         forcing = min(self.forcing, max(self.tightest, 0.9 * ratio**2))
-        return _State(found, details, None, forcing, min(state.lowest, found.gradient_norm), idle)
+        return _State(found, details, None, forcing, min(state.lowest, found.gradient_norm), idle, ratio > SLOW)
 
-    def _direction(self, problem: PSDProblem, point: Point, forcing: float) -> tuple[Array, int]:
+    def _direction(
+        self, problem: PSDProblem, point: Point, forcing: float, product: Callable[[Point, Array], Array]
+    ) -> tuple[Array, int]:
         """Conjugate gradients on (½JᵀJ + μ) D = −∇F, preconditioned with (UᵀU + μ)⁻¹."""
         U = point.factor
         eigenvalues, basis = np.linalg.eigh(U.T @ U)
@@ -119,7 +127,7 @@ class GaussNewton(Solver[_State]):
         P = Y
         now = first = _inner(R, Y)
         for count in range(1, self.max_inner + 1):
-            HP = problem.curvature(point, P) + damping * P
+            HP = product(point, P) + damping * P
             bend = _inner(P, HP)
             if not bend > 0:  # a direction the data do not see (or rounding): what has been gathered must do
                 return (D, count) if count > 1 else (P, count)

@@ -82,6 +82,7 @@ class SDP(Solver[PointIterate]):
     stopping: str = "relative"
 
     name = "sdp"
+    convex = True
     default_start = None
     takes_start = False
     max_iter = 2

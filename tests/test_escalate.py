@@ -1,0 +1,211 @@
+"""``auto``: the planted matrix wherever the data fix it, and plain words where they do not."""
+
+import numpy as np
+import pytest
+
+import unrelu
+from helpers import RECOVERED, error, relu_instance
+from unrelu import sampling
+from unrelu.continuation import lowest_residual_eigenpair, staircase
+from unrelu.datasets import FAMILIES, family
+from unrelu.experiments.families import table_families
+from unrelu.floor import Floor
+from unrelu.losses import OneSided
+from unrelu.observations import Observations
+from unrelu.placement import best_placement, find_blocks
+from unrelu.problems.psd import PSDProblem
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+class TestPlacement:
+    def test_one_block_places_every_row_to_rounding(self, name):
+        for seed in range(3):
+            planted = family(name, 200, 5, rng=[seed, 8])
+            observations = Observations.of(sampling.relu(planted.matrix))
+            found = best_placement(observations, 5, np.random.default_rng(seed))
+            rows = np.flatnonzero(found.placed)
+            assert len(rows) >= 190
+            U = found.factor[rows] * np.sqrt(observations.unit)
+            truth = planted.truth[np.ix_(rows, rows)]
+            assert np.linalg.norm(U @ U.T - truth) / np.linalg.norm(truth) < 1e-10
+            assert np.all(found.share[rows] > 0)
+            assert np.all(found.wave[found.seed] == 0)
+
+    def test_seed_blocks_were_seen_in_full(self, name):
+        planted = family(name, 120, 4, rng=3)
+        observations = Observations.of(sampling.relu(planted.matrix))
+        blocks = find_blocks(observations, 4, np.random.default_rng(0))
+        assert blocks
+        for rows in blocks:
+            assert len(set(rows.tolist())) == len(rows) >= 4
+            assert not np.isnan(observations.data[np.ix_(rows, rows)]).any()
+
+
+@pytest.mark.parametrize("name", ["gaussian", "condition-100", "cauchy"])
+def test_direct_needs_no_iterations(name):
+    planted = family(name, 200, 5, rng=4)
+    completion = unrelu.complete(sampling.relu(planted.matrix), 5, method="direct")
+    assert completion.verdict.converged, completion.verdict
+    assert completion.history[-1].iteration == 0
+    assert error(completion, planted.truth) < 1e-12
+    assert completion.history[-1].details["placed"] == 200
+
+
+def test_direct_says_when_there_is_noise_or_no_block():
+    _, X = relu_instance(sigma=0.05)
+    noisy = unrelu.complete(X, 3, method="direct")
+    assert noisy.verdict.code == "stalled"
+    assert "use method='auto', which goes on from here" in noisy.verdict.reason
+    _, X = relu_instance(200, 30)
+    with pytest.raises(unrelu.InputError, match="needs a fully seen block of rank 30, and none was found"):
+        unrelu.complete(X, 30, method="direct")
+    with pytest.raises(unrelu.InputError, match="no fully seen block of rank 30 was found, which start 'clique' needs"):
+        unrelu.complete(X, 30, start="clique", rng=0)
+    with pytest.raises(unrelu.InputError, match="seed of direct must be an integer ≥ 0, got -1"):
+        unrelu.Direct(seed=-1)
+
+
+@pytest.mark.parametrize("loss", ["observed", "one-sided"])
+def test_clique_start_under_both_losses(loss):
+    M, X = relu_instance(120, 4)
+    completion = unrelu.complete(X, 4, start="clique", loss=loss, rng=0)
+    assert completion.start == "clique"
+    assert error(completion, M) < 1e-12
+
+
+def test_no_seed_block_at_high_rank():
+    M, X = relu_instance(200, 30)
+    assert best_placement(Observations.of(X), 30, np.random.default_rng(0)) is None
+    completion = unrelu.complete(X, 30, rng=0)
+    assert completion.verdict.converged
+    assert completion.start == "tailored"
+    assert error(completion, M) < RECOVERED
+
+
+def test_families_recovered_where_the_paper_s_start_fails():
+    lines = table_families(trials=2)
+    noiseless = [line for line in lines if not line.setting.startswith("noise")]
+    assert all(line.auto == line.converged == 2 for line in noiseless)
+    assert all(line.wrong == 0 for line in lines)
+    assert all(line.auto == 2 for line in lines if line.family != "cauchy")
+    assert sum(line.paper for line in noiseless) < sum(line.auto for line in noiseless)
+
+
+def test_past_the_counting_limit_no_success_is_claimed_of_a_wrong_matrix():
+    M, X = relu_instance(60, 25, seed=1)
+    completion = unrelu.complete(X, 25, rng=0)
+    assert error(completion, M) > 1e-3
+    assert not completion.verdict.converged or completion.undetermined_rows.size
+
+
+def test_a_wrong_stationary_point_is_called_that():
+    M, X = relu_instance(200, 5)
+    completion = unrelu.complete(X, 5, method="gradient-descent", start="random-spectral", rng=1, tol=1e-6)
+    assert error(completion, M) > 0.1
+    assert completion.verdict.code == "stationary"
+    assert not completion.verdict.converged
+    assert "try another start, a higher rank, or look for outliers" in completion.verdict.reason
+
+
+def test_the_verdict_names_loss_and_starts():
+    _, X = relu_instance(sigma=0.02)
+    verdict = unrelu.complete(X, 3, rng=0).verdict
+    assert verdict.converged
+    assert "fitted to their noise" in verdict.reason
+    assert "one-sided loss, tried clique" in verdict.reason
+
+
+def test_noise_level_of_blocks():
+    for sigma in (0.01, 0.3):
+        M = family("gaussian", 200, 5, noise=sigma, rng=0)
+        observations = Observations.of(sampling.relu(M.matrix))
+        noise = Floor.of(observations, 5, np.random.default_rng(0)).noise * observations.unit
+        assert noise == pytest.approx(np.std(M.matrix - M.truth), rel=0.2)
+
+
+def test_rows_without_a_place_are_listed_with_a_warning():
+    M, _ = relu_instance(120, 3, seed=2)
+    X = sampling.relu(M)
+    X[5, 3:], X[3:, 5] = np.nan, np.nan  # row 5 sees rows 0, 1, 2 at most
+    unknown = np.isnan(X) & (M >= 0)
+    with pytest.warns(
+        unrelu.CompletionWarning, match="too little was seen to place row 5; completed as well as may be"
+    ):
+        completion = unrelu.complete(X, 3, unknown=unknown, rng=0)
+    assert completion.undetermined_rows.tolist() == [5]
+    assert "the other 1 are undetermined" in completion.verdict.reason
+    rest = np.delete(np.arange(120), 5)
+    assert np.abs((completion.matrix() - M)[np.ix_(rest, rest)]).max() < 1e-8
+
+
+def test_real_data_that_are_only_nearly_low_rank_end_in_words():
+    from sklearn.datasets import load_wine
+
+    Z = load_wine().data
+    Z = (Z - Z.mean(0)) / Z.std(0)
+    completion = unrelu.complete(sampling.relu(Z @ Z.T), 3, rng=0)
+    assert completion.verdict.code in ("converged", "stationary")
+    best = np.linalg.svd(Z)[1][3:]
+    hidden = Z @ Z.T < 0
+    assert np.linalg.norm((completion.matrix() - Z @ Z.T)[hidden]) < 3 * np.linalg.norm(best**2)
+
+
+@pytest.mark.parametrize("start", ["rank-increasing", "shrinking"])
+def test_starts_that_follow_the_rank(start):
+    M, X = relu_instance(120, 4)
+    completion = unrelu.complete(X, 4, start=start, rng=0)
+    assert completion.start == start
+    assert error(completion, M) < RECOVERED
+
+
+def test_rank_increasing_solves_the_ill_conditioned_family():
+    good = 0
+    for seed in range(4):
+        planted = family("condition-100", 200, 5, rng=[seed, 1])
+        completion = unrelu.complete(sampling.relu(planted.matrix), 5, start="rank-increasing", rng=seed)
+        good += error(completion, planted.truth) < RECOVERED
+    assert good >= 3
+
+
+def test_staircase_leaves_a_wrong_stationary_point():
+    left = 0
+    for seed in range(8):
+        planted = family("condition-10", 200, 5, rng=[seed, 1])
+        X = sampling.relu(planted.matrix)
+        stuck = unrelu.complete(X, 5, start="tailored", rng=seed)
+        if error(stuck, planted.truth) < 1e-6:
+            continue
+        problem = PSDProblem(Observations.of(X), 5, OneSided())
+        factor = staircase(problem, stuck.factor / np.sqrt(problem.unit)) * np.sqrt(problem.unit)
+        left += error(unrelu.complete(X, 5, start=factor), planted.truth) < 1e-6
+    assert left >= 1
+
+
+def test_a_semidefinite_residual_is_recognised():
+    _, X = relu_instance(60, 2)
+    problem = PSDProblem(Observations.of(X), 2, OneSided())
+    planted = unrelu.complete(X, 2, rng=0).factor / np.sqrt(problem.unit)
+    assert lowest_residual_eigenpair(problem, planted)[0] > -1e-9
+    value, _ = lowest_residual_eigenpair(problem, planted[:, :1])
+    assert value < -0.1
+    S = np.where(np.isnan(X), 0, (planted[:, :1] @ planted[:, :1].T) - X / problem.unit)
+    S = S + np.where(np.isnan(X), np.maximum(planted[:, :1] @ planted[:, :1].T, 0), 0)
+    assert value == pytest.approx(np.linalg.eigvalsh(S)[0], rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.ones((30, 30)),
+        np.zeros((30, 30)),
+        np.eye(30),
+        np.kron(np.eye(2), np.ones((10, 10))) + np.where(np.kron(np.eye(2), np.ones((10, 10))) > 0, 0, np.nan),
+        np.random.default_rng(0).uniform(0, 1, (30, 30)),
+    ],
+    ids=["all alike", "all zero", "identity", "two pieces", "far from rank 2"],
+)
+@pytest.mark.filterwarnings("ignore::unrelu.CompletionWarning")
+def test_degenerate_input_ends_in_a_verdict(X):
+    completion = unrelu.complete(X, 2, rng=0, max_iter=100)
+    assert np.isfinite(completion.factor).all()
+    assert completion.verdict.reason

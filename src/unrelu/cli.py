@@ -388,7 +388,7 @@ def demo(
     ),
     size: Annotated[int, typer.Option(help="Rows of the built-in instance.")] = 200,
     rank: Annotated[int, typer.Option(help="Its rank.")] = 5,
-    seed: Annotated[int, typer.Option(help="Its seed.")] = 7,
+    seed: Annotated[int, typer.Option(help="Its seed.")] = 6,
 ) -> int:
     """Complete a built-in matrix of which only the non-negative entries are shown, and draw it."""
     from unrelu.demo import run_demo

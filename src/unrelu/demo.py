@@ -49,9 +49,11 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     say(f"iterations  {last.iteration} of {completion.method} from the {completion.start} start ({last.seconds:.2f} s)")
     say(f"errors      {last.error:.1e} relative over the whole matrix, {worst:.1e} at worst on a hidden entry")
     say(f"verdict     {completion.verdict}")
-    other = paper.history[paper.iteration]
-    say("\nThe columns of its factor differ tenfold in size. The paper's start and gradient descent on the same data:")
-    say(f"error {other.error:.1e} after {paper.history[-1].iteration} iterations, {paper.verdict.code.value}")
+    other, count = paper.history[paper.iteration], paper.history[-1].iteration
+    say(
+        "\nThe columns of its factor differ tenfold in size, which the paper's start does not like. From there gradient"
+    )
+    say(f"descent has an error of {other.error:.1e} on the same data after {count} iterations.")
     figure = draw_beside(X, {"the paper's start": paper, "unrelu": completion}, truth=M)
     try:
         folder.mkdir(parents=True, exist_ok=True)

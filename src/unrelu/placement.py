@@ -22,7 +22,7 @@ Array = NDArray[np.floating[Any]]
 Indices = NDArray[np.intp]
 
 # The seed block is looked for among so many rows, from so many of them; a few first.
-SEARCHED, TRIES, FEW_TRIES = 1000, 60, 10
+SEARCHED, TRIES, FEW_TRIES = 1000, 60, 6
 # Seed blocks tried while some rows are not reached.
 SEEDS = 4
 # A block need not be larger than this many times the rank (plus a few rows) to be well conditioned.

@@ -38,7 +38,8 @@ class Line:
     undetermined: float  # mean number of rows per trial that auto calls undetermined
 
     def __str__(self) -> str:
-        return f"| {self.family} | {self.paper} | {self.auto} | {self.converged} | {self.wrong} | {self.undetermined:.1f} |"
+        counts = (self.paper, self.auto, self.converged, self.wrong)
+        return f"| {self.family} | {' | '.join(map(str, counts))} | {self.undetermined:.1f} |"
 
 
 def table_families(
@@ -84,7 +85,7 @@ def _line(setting: str, name: str, trials: int, rng: int, n: int, rank: int) -> 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CompletionWarning)
             ours = complete(X, rank, threshold=tau, rng=seed)
-            theirs = complete(X, rank, threshold=tau, start="tailored", loss="observed", rng=seed)
+            theirs = complete(X, rank, threshold=tau, start="tailored", loss="observed", rng=seed, max_iter=150)
             best = complete(X, rank, threshold=tau, start=planted.factor) if noise else None
         rows = np.setdiff1d(np.arange(n), ours.undetermined_rows)
         good = _good(ours, planted, rows, best)

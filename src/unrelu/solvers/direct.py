@@ -21,7 +21,7 @@ Array = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class Direct(Solver[PointIterate]):
-    """Factor a fully seen block of rank r, attach every row that sees r independent placed ones, best-conditioned first.
+    """Factor a fully seen block of rank r, attach every row that sees r independent placed ones, the best first.
 
     Without noise it recovers the planted matrix to rounding wherever the data fix it from one block, in any family of
     factors, and each step has at most one answer. With noise the attachments amplify it: use ``auto``, which goes on
@@ -66,7 +66,8 @@ class Direct(Solver[PointIterate]):
         placement = best_placement(problem.observations, problem.rank, np.random.default_rng(self.seed))
         if placement is None:
             raise InputError(
-                f"method 'direct' needs a fully seen block of rank {problem.rank}, and none was found; use method='auto'"
+                f"method 'direct' needs a fully seen block of rank {problem.rank}, and none was found; "
+                "use method='auto'"
             )
         point = problem.evaluate(placement.completed(problem.observations).astype(problem.dtype))
         details = {

@@ -91,11 +91,15 @@ def test_families_recovered_where_the_paper_s_start_fails():
     assert sum(line.paper for line in noiseless) < sum(line.auto for line in noiseless)
 
 
-def test_past_the_counting_limit_no_success_is_claimed_of_a_wrong_matrix():
-    M, X = relu_instance(60, 25, seed=1)
-    completion = unrelu.complete(X, 25, rng=0)
-    assert error(completion, M) > 1e-3
-    assert not completion.verdict.converged or completion.undetermined_rows.size
+def test_past_the_counting_limit_no_success_is_claimed():
+    M, X = relu_instance(200, 62)
+    pairs = np.count_nonzero(np.triu(~np.isnan(X)))
+    assert pairs < 200 * 62 - 62 * 61 // 2
+    for how in ({}, {"method": "gauss-newton"}):
+        completion = unrelu.complete(X, 62, rng=0, **how)
+        assert error(completion, M) > 1e-3
+        assert completion.verdict.code == "underdetermined"
+        assert f"only {pairs} distinct entries were seen" in completion.verdict.reason
 
 
 def test_a_wrong_stationary_point_is_called_that():

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.continuation import RankIncreasing, Shrinking, lowest_residual_eigenpair, staircase
-from unrelu.floor import Floor, noiseless
+from unrelu.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.history import Record, Stop, Verdict
 from unrelu.initialise import Start, Tailored
 from unrelu.placement import Placement, best_placement
@@ -153,6 +153,9 @@ def _agree(values: list[float]) -> bool:
 
 def _verdict(problem: PSDProblem, outcome: Outcome, tried: list[str], floor: Floor | None, *, agreed: bool) -> Verdict:
     words = f"{problem.loss.name} loss, tried {', '.join(tried)}"
+    counted = _underdetermined(problem, outcome, words)
+    if counted is not None:
+        return counted
     if not outcome.verdict.converged:
         return Verdict(outcome.verdict.code, f"{outcome.verdict.reason} ({words})")
     if noiseless(problem, outcome.point.value):
@@ -172,6 +175,18 @@ def _verdict(problem: PSDProblem, outcome: Outcome, tried: list[str], floor: Flo
     return _stationary(problem, outcome, words)
 
 
+def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdict | None:
+    """Past the counting limit a perfect fit is one of many."""
+    unknowns, pairs = unknowns_and_pairs(problem)
+    if unknowns <= pairs or not outcome.verdict.converged:
+        return None
+    return Verdict(
+        Stop.UNDERDETERMINED,
+        f"{outcome.verdict.reason}, but rank {problem.rank} leaves {unknowns} numbers free and only {pairs} distinct "
+        f"entries were seen, so many matrices fit as well ({words}); lower the rank, or see more entries",
+    )
+
+
 def _globally_optimal(problem: PSDProblem, outcome: Outcome) -> bool:
     lowest, _ = lowest_residual_eigenpair(problem, outcome.point.factor)
     return lowest >= -OPTIMAL * float(np.sqrt(4 * outcome.point.value))
@@ -183,6 +198,9 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
     A convex program that is solved is solved; and a method with two factors is judged by its own estimate, which need
     not be near a positive semidefinite one.
     """
+    counted = _underdetermined(problem, outcome, f"{problem.loss.name} loss")
+    if counted is not None:
+        return replace(outcome, verdict=counted)
     if solver.convex or not outcome.verdict.converged or noiseless(problem, outcome.objective, loosely=True):
         return outcome
     if Floor.of(problem.observations, problem.rank, rng).reached(problem, outcome.objective):

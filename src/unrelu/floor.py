@@ -48,6 +48,16 @@ class Floor:
         return noiseless(problem, value) or (self.noise is not None and rms(problem, value) <= MARGIN * self.noise)
 
 
+def unknowns_and_pairs(problem: PSDProblem) -> tuple[int, int]:
+    """How many numbers the rank leaves free, nr − r(r−1)/2, and how many distinct pairs were seen."""
+    r = problem.rank
+    pairs = 0
+    for tile in problem.kernel.tiles:
+        seen = tile.seen > 0
+        pairs += int(np.count_nonzero(np.triu(seen) if tile.diagonal else seen))
+    return problem.size * r - r * (r - 1) // 2, pairs
+
+
 def noiseless(problem: PSDProblem, value: float, *, loosely: bool = False) -> bool:
     """Whether the fit needs no noise to explain it."""
     misfit = float(np.sqrt(max(4 * value, 0.0)))

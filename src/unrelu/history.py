@@ -19,6 +19,7 @@ class Stop(StrEnum):
 
     CONVERGED = "converged"
     STATIONARY = "stationary"
+    UNDERDETERMINED = "underdetermined"
     MAX_ITERATIONS = "max-iterations"
     MAX_SECONDS = "max-seconds"
     STALLED = "stalled"

@@ -198,10 +198,12 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
     A convex program that is solved is solved; and a method with two factors is judged by its own estimate, which need
     not be near a positive semidefinite one.
     """
+    if solver.convex or not outcome.verdict.converged:
+        return outcome
     counted = _underdetermined(problem, outcome, f"{problem.loss.name} loss")
     if counted is not None:
         return replace(outcome, verdict=counted)
-    if solver.convex or not outcome.verdict.converged or noiseless(problem, outcome.objective, loosely=True):
+    if noiseless(problem, outcome.objective, loosely=True):
         return outcome
     if Floor.of(problem.observations, problem.rank, rng).reached(problem, outcome.objective):
         return outcome

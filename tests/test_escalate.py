@@ -102,6 +102,14 @@ def test_past_the_counting_limit_no_success_is_claimed():
         assert f"only {pairs} distinct entries were seen" in completion.verdict.reason
 
 
+def test_a_perfect_fit_that_creeps_past_the_limit_is_not_told_to_go_on():
+    _, X = relu_instance(40, 3)
+    completion = unrelu.complete(X, 36, rng=0, tol=0, max_iter=60)
+    assert completion.residual < 1e-6
+    assert completion.verdict.code == "underdetermined"
+    assert "lower the rank, or see more entries" in completion.verdict.reason
+
+
 def test_a_wrong_stationary_point_is_called_that():
     M, X = relu_instance(200, 5)
     completion = unrelu.complete(X, 5, method="gradient-descent", start="random-spectral", rng=1, tol=1e-6)

@@ -178,7 +178,9 @@ def _verdict(problem: PSDProblem, outcome: Outcome, tried: list[str], floor: Flo
 def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdict | None:
     """Past the counting limit a perfect fit is one of many."""
     unknowns, pairs = unknowns_and_pairs(problem)
-    if unknowns <= pairs or not outcome.verdict.converged:
+    # A perfect fit that is still creeping is no better determined: more iterations would be the wrong advice.
+    creeping = outcome.verdict.code in (Stop.MAX_ITERATIONS, Stop.STALLED) and noiseless(problem, outcome.objective)
+    if unknowns <= pairs or not (outcome.verdict.converged or creeping):
         return None
     return Verdict(
         Stop.UNDERDETERMINED,
@@ -198,12 +200,12 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
     A convex program that is solved is solved; and a method with two factors is judged by its own estimate, which need
     not be near a positive semidefinite one.
     """
-    if solver.convex or not outcome.verdict.converged:
+    if solver.convex:
         return outcome
     counted = _underdetermined(problem, outcome, f"{problem.loss.name} loss")
     if counted is not None:
         return replace(outcome, verdict=counted)
-    if noiseless(problem, outcome.objective, loosely=True):
+    if not outcome.verdict.converged or noiseless(problem, outcome.objective, loosely=True):
         return outcome
     if Floor.of(problem.observations, problem.rank, rng).reached(problem, outcome.objective):
         return outcome

@@ -37,6 +37,7 @@ ROOMS = [
     ["plots"],
     ["experiments"],
     ["demo"],
+    ["shell"],
     ["cli", "__main__"],
 ]
 PLACE = {name: place for place, names in enumerate(ROOMS) for name in names}

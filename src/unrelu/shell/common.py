@@ -1,0 +1,144 @@
+"""What every command shares: exit codes, options, where words go, labels that must agree."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+import typer
+
+from unrelu.errors import InputError
+from unrelu.files import Table, read_matrix
+
+DONE, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+# Options that several commands share.
+File = Annotated[
+    Path, typer.Argument(help="The matrix: .csv, .tsv, .npy, .npz or .mtx; empty, NA or NaN where nothing was seen.")
+]
+Rank = Annotated[int, typer.Option("--rank", "-r", help="Rank of the completed matrix.")]
+Threshold = Annotated[
+    float | None, typer.Option(help="Every seen entry is on the seen side of this value.", show_default="0")
+]
+NoThreshold = Annotated[bool, typer.Option("--no-threshold", help="Absence says nothing about the value.")]
+Seen = Annotated[str, typer.Option(help="On which side of the threshold entries were seen: above or below.")]
+Unknown = Annotated[
+    Path | None, typer.Option(help="File of the same shape, 1 where an entry is missing for another reason, else 0.")
+]
+Missing = Annotated[
+    list[str] | None, typer.Option(help="A further mark for a missing entry, such as -999; may be repeated.")
+]
+Header = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether the first row holds labels (default: look).")
+]
+Labels = Annotated[
+    bool | None, typer.Option("--labels/--no-labels", help="Whether the first column holds labels (default: look).")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print a machine-readable summary.")]
+
+
+def checked_threshold(threshold: float | None, no_threshold: bool) -> float | None:
+    """What the two options say together: a number, or None if absence says nothing."""
+    if no_threshold and threshold is not None:
+        raise InputError("--threshold and --no-threshold contradict each other; give one of them")
+    return None if no_threshold else threshold or 0.0
+
+
+Command = TypeVar("Command", bound=Callable[..., int])
+
+
+def guarded(command: Command) -> Command:
+    """Turn what a command returns or raises into the exit codes above, and errors into one line."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        try:
+            code = command(*args, **kwargs)
+        except KeyboardInterrupt:
+            say("interrupted; nothing was written")
+            code = INTERRUPTED
+        except InputError as error:
+            say(f"error: {error}")
+            code = BAD_INPUT
+        except BrokenPipeError:
+            # Whoever read our output has had enough; the result is where it was to be written.
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+            code = DONE
+        except OSError as error:
+            say(f"error: {error.strerror or error}; the report could not be printed")
+            code = BAD_INPUT
+        except MemoryError:
+            say("error: the machine ran out of memory; pass fewer rows, or float32 values, which need half")
+            code = BAD_INPUT
+        raise typer.Exit(code)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def say(text: str) -> None:
+    """To the person, not into the pipe."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def out(text: str) -> None:
+    """The report itself."""
+    print(text, flush=True)  # noqa: T201
+
+
+def require_square(table: Table, file: Path) -> None:
+    rows, columns = table.values.shape
+    if rows != columns:
+        hint = "; if its first row holds names, say --header" if rows == columns + 1 else ""
+        hint = "; if its first row holds entries, say --no-header" if table.columns and columns == rows + 1 else hint
+        raise InputError(f"{file.name} must be square, got {rows} rows and {columns} columns{hint}")
+
+
+def side_table(file: Path, names: tuple[str, ...] | None) -> Table:
+    """A second file, which must agree with the first where both have labels."""
+    table = read_matrix(file)
+    theirs = labels_of(table, file)
+    if names is not None and theirs is not None and theirs != names:
+        k = next((k for k, (a, b) in enumerate(zip(theirs, names, strict=False)) if a != b), len(names))
+        raise InputError(f"{file.name} must carry the same labels in the same order, but differs from label {k + 1} on")
+    return table
+
+
+def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:
+    if table.rows is not None and table.columns is not None and table.rows != table.columns:
+        if len(table.rows) != len(table.columns):
+            raise InputError(f"{file.name} must be square, got {len(table.rows)} rows and {len(table.columns)} columns")
+        k = next(k for k, (row, col) in enumerate(zip(table.rows, table.columns, strict=True)) if row != col)
+        raise InputError(
+            f"rows and columns of {file.name} must carry the same labels in the same order, but label {k + 1} is "
+            f"{table.rows[k]!r} for the row and {table.columns[k]!r} for the column; sort one like the other"
+        )
+    return table.rows or table.columns
+
+
+def dense_values(table: Table) -> Any:
+    return table.values if isinstance(table.values, np.ndarray) else table.values.toarray()
+
+
+def mask_values(table: Table, file: Path) -> Any:
+    values = dense_values(table)
+    if not np.isin(values, (0, 1)).all():
+        raise InputError(f"{file.name} must hold only 0 and 1 (1: missing for another reason)")
+    return values == 1
+
+
+def check_output(path: Path, kinds: tuple[str, ...], inputs: list[Path]) -> None:
+    """Refuse a file that could not be written in the end, before the work starts."""
+    if path.suffix.lower() not in kinds:
+        raise InputError(f"{path.name} must end in {' or '.join(kinds)}")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder where a file was expected; name a file in it")
+    folder = path.resolve().parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+        raise InputError(f"{path} cannot be written, for {folder} is no folder you can write to; choose another")
+    if any(path.resolve() == source.resolve() for source in inputs):
+        raise InputError(f"{path} is an input and would be overwritten; choose another name for the output")

@@ -1,0 +1,27 @@
+"""``unrelu demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unrelu.shell.common import guarded, out
+
+__all__ = ["demo_command"]
+
+
+@guarded
+def demo_command(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture and the files.")] = Path(
+        "unrelu-demo"
+    ),
+    size: Annotated[int, typer.Option(help="Rows of the built-in instance.")] = 200,
+    rank: Annotated[int, typer.Option(help="Its rank.")] = 5,
+    seed: Annotated[int, typer.Option(help="Its seed.")] = 6,
+) -> int:
+    """Complete a built-in matrix of which only the non-negative entries are shown, and draw it."""
+    from unrelu.demo import run_demo
+
+    return run_demo(output, size, rank, seed, out)

@@ -91,6 +91,7 @@ def out(text: str) -> None:
 
 
 def require_square(table: Table, file: Path) -> None:
+    """Refuse a table that is not square, with a guess at why."""
     rows, columns = table.values.shape
     if rows != columns:
         hint = "; if its first row holds names, say --header" if rows == columns + 1 else ""
@@ -109,6 +110,7 @@ def side_table(file: Path, names: tuple[str, ...] | None) -> Table:
 
 
 def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:
+    """Labels of rows and columns, which must be the same; None if there are none."""
     if table.rows is not None and table.columns is not None and table.rows != table.columns:
         if len(table.rows) != len(table.columns):
             raise InputError(f"{file.name} must be square, got {len(table.rows)} rows and {len(table.columns)} columns")
@@ -121,10 +123,12 @@ def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:
 
 
 def dense_values(table: Table) -> Any:
+    """The values as a plain array."""
     return table.values if isinstance(table.values, np.ndarray) else table.values.toarray()
 
 
 def mask_values(table: Table, file: Path) -> Any:
+    """A file of 0 and 1 as a boolean array."""
     values = dense_values(table)
     if not np.isin(values, (0, 1)).all():
         raise InputError(f"{file.name} must hold only 0 and 1 (1: missing for another reason)")

@@ -156,7 +156,7 @@ class Frame:
         if self.rank == 0:
             return np.zeros((len(known), self.factor.shape[1])), np.ones(len(known), dtype=bool)
         weights = seen.astype(np.float64)
-        sizes, axes = np.linalg.eigh(self._normal_matrices(weights))
+        sizes, axes = np.linalg.eigh(normal_matrices(weights, self.Q))
         trusted = (sizes[:, 0] > TRUSTED_RATIO * sizes[:, -1]) & (sizes[:, -1] > TRUSTED_SIZE)
         safe = np.where(trusted[:, None], sizes, 1.0)
 
@@ -182,7 +182,7 @@ class Frame:
             rows = enough[part]
             weights = seen[rows].astype(np.float64)
             # A little of the identity makes every matrix invertible, and what it spoils is not trusted below.
-            inverse = np.linalg.inv(self._normal_matrices(weights) + TRUSTED_SIZE * np.eye(self.rank))
+            inverse = np.linalg.inv(normal_matrices(weights, self.Q) + TRUSTED_SIZE * np.eye(self.rank))
             share[rows] = 1 / np.linalg.norm(inverse, axis=(1, 2))
             v = np.einsum("ikl,il->ik", inverse, known[rows] @ self.Q)
             for _ in range(2):
@@ -201,17 +201,19 @@ class Frame:
         row: Float64Array = (left.T[kept] @ known[seen] / sizes[kept]) @ right[kept]
         return row, int(kept.sum())
 
-    def _normal_matrices(self, weights: Float64Array) -> Float64Array:
-        """Σ_{j seen} q_j q_jᵀ for every row at once: the mask times the outer products q_j q_jᵀ."""
-        upper = np.triu_indices(self.rank)
-        packed = np.zeros((len(weights), len(upper[0])))
-        for columns in bands(len(self.Q), len(upper[0])):
-            q = self.Q[columns]
-            packed += weights[:, columns] @ (q[:, upper[0]] * q[:, upper[1]])
-        normal = np.empty((len(weights), self.rank, self.rank))
-        normal[:, upper[0], upper[1]] = packed
-        normal[:, upper[1], upper[0]] = packed
-        return normal
+
+def normal_matrices(weights: Float64Array, Q: Float64Array) -> Float64Array:
+    """Σ_j w_ij q_j q_jᵀ for every row i at once: the weights times the outer products q_j q_jᵀ."""
+    rank = Q.shape[1]
+    upper = np.triu_indices(rank)
+    packed = np.zeros((len(weights), len(upper[0])))
+    for columns in bands(len(Q), len(upper[0])):
+        q = Q[columns]
+        packed += weights[:, columns] @ (q[:, upper[0]] * q[:, upper[1]])
+    normal = np.empty((len(weights), rank, rank))
+    normal[:, upper[0], upper[1]] = packed
+    normal[:, upper[1], upper[0]] = packed
+    return normal
 
 
 def _checked_factor(factor: Any) -> Array:

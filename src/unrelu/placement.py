@@ -191,14 +191,20 @@ def _anchors(wave: NDArray[np.int64], rank: int, rng: np.random.Generator) -> In
     return np.sort(placed[order[:most]])
 
 
-def find_blocks(observations: Observations, rank: int, rng: np.random.Generator, tries: int = TRIES) -> list[Indices]:
+def find_blocks(
+    observations: Observations,
+    rank: int,
+    rng: np.random.Generator,
+    tries: int = TRIES,
+    among: Indices | None = None,
+) -> list[Indices]:
     """Sets of rows whose block was seen in full and has rank r, those with the largest r-th eigenvalue first.
 
     Greedy from each of many rows at once: join the candidate that leaves most candidates and, until r rows span the
     space, points most away from those chosen (the pivots of a Cholesky decomposition of the block).
     """
-    n = observations.size
-    rows = np.sort(rng.permutation(n)[:SEARCHED])
+    rows = np.arange(observations.size) if among is None else among
+    rows = np.sort(rng.permutation(rows)[:SEARCHED])
     values, seen = observations.pairs(rows, rows)
     # A row that is zero sees every other row and says nothing.
     able = np.flatnonzero(np.diag(seen) & (np.diag(values) > 0))

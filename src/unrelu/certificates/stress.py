@@ -1,0 +1,176 @@
+"""Stress matrices: symmetric S supported on the seen pairs with SU = 0.
+
+The equations u_i·u_j = m_ij behave under U ↦ D U T (D diagonal, T invertible) as the pattern alone allows, so U is first
+brought to rows of unit length and orthonormal columns: what is left of ill-conditioning is the pattern's own.
+
+- **Random stress** (Singer and Cucuringu 2010): a random symmetric matrix supported on the pattern, projected onto
+  {SU = 0}. For generic U every other solution U′ has its columns in the kernel of S; rank n − r means U′ = UA.
+- **PSD stress** (Laurent and Varvitsiotis 2014; Connelly and Gortler 2018): if S ⪰ 0 has rank n − r and no symmetric
+  Φ ≠ 0 has u_iᵀΦu_j = 0 on the pattern, UUᵀ is the only positive semidefinite matrix of *any* rank that agrees.
+- **Local**: D with (UDᵀ + DUᵀ)_Ω = 0 beyond rotations. Projecting one random direction finds every row that can move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.attach import normal_matrices
+
+__all__ = ["PSDStress", "Stresses", "no_conic"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Conjugate gradients on singular but consistent equations: relative residual, most steps.
+TIGHT, MOST_STEPS = 1e-11, 4000
+# Eigenvalues of a random stress below this share of the largest count as zero.
+KERNEL = 1e-7
+# Motions below this share of the random direction they come from count as none.
+STILL = 1e-5
+# The search for a positive semidefinite stress: most rounds, its inner tolerance, the share of the mean eigenvalue to which
+# small ones are raised, over-relaxation, and the least eigenvalue (of largest 1) beyond the kernel that counts.
+ROUNDS, LOOSE, RAISED, RELAXED, POSITIVE = 400, 1e-4, 0.05, 1.7, 5e-4
+
+
+@dataclass(frozen=True)
+class PSDStress:
+    """A positive semidefinite stress of rank n − r: its (r+1)-th eigenvalue as a share of the largest, and the error."""
+
+    least: float
+    error: float
+    rounds: int
+
+
+class Stresses:
+    """The stresses of a factor on a pattern.
+
+    Parameters
+    ----------
+    mask : symmetric boolean array of shape (m, m)
+    factor : ndarray of shape (m, r)
+        Of rank r, no row zero.
+    """
+
+    def __init__(self, mask: Bools, factor: Floats) -> None:
+        self.mask = mask.astype(np.float64)
+        U = factor
+        for _ in range(3):
+            U = U / np.linalg.norm(U, axis=1, keepdims=True)
+            U, _ = np.linalg.qr(U)
+        self.U = U
+        self.size, self.rank = U.shape
+
+    @cached_property
+    def _inverse_blocks(self) -> Floats:
+        """Of the r×r diagonal blocks of the normal operator: a preconditioner that sees each row's own pattern."""
+        own = np.einsum("ia,ib->iab", self.U, self.U) * np.diag(self.mask)[:, None, None]
+        blocks = normal_matrices(self.mask, self.U) + own
+        scale = np.trace(blocks, axis1=1, axis2=2)[:, None, None] / self.rank
+        return np.linalg.inv(blocks + (1e-8 * scale + 1e-300) * np.eye(self.rank))
+
+    def normal(self, D: Floats) -> Floats:
+        """(UDᵀ + DUᵀ)_Ω U: twice the map S ↦ SU after its adjoint, and the Gauss–Newton product."""
+        L = self.U @ D.T
+        L += L.T
+        L *= self.mask
+        return L @ self.U
+
+    def solve(self, B: Floats, tight: float = TIGHT, start: Floats | None = None, rounding: float = 0.0) -> Floats:
+        """Least-squares Y with normal(Y) = B, by preconditioned conjugate gradients; B in the range up to rounding."""
+        Y = np.zeros_like(B) if start is None else start.copy()
+        R = B if start is None else B - self.normal(Y)
+        aim = max(tight * float(np.linalg.norm(B)), rounding)
+        Z = np.einsum("iab,ib->ia", self._inverse_blocks, R)
+        P, rho = Z, float(np.vdot(R, Z))
+        for _ in range(MOST_STEPS):
+            if float(np.linalg.norm(R)) <= aim or rho <= 0:
+                break
+            NP = self.normal(P)
+            curvature = float(np.vdot(P, NP))
+            if curvature <= 0:
+                break
+            step = rho / curvature
+            Y = Y + step * P
+            R = R - step * NP
+            Z = np.einsum("iab,ib->ia", self._inverse_blocks, R)
+            rho, before = float(np.vdot(R, Z)), rho
+            P = Z + (rho / before) * P
+        return Y
+
+    def project(self, S: Floats, tight: float = TIGHT, start: Floats | None = None) -> tuple[Floats, Floats]:
+        """The nearest stress to a symmetric S, and the multipliers that lead there."""
+        S = S * self.mask
+        Y = self.solve(S @ self.U, tight, start, 1e-15 * float(np.linalg.norm(S)))
+        correction = self.U @ Y.T
+        correction += correction.T
+        return S - correction * self.mask, Y
+
+    def motion(self, rng: np.random.Generator) -> Floats:
+        """A random direction D with (UDᵀ + DUᵀ)_Ω = 0: it moves every row that can move, rotations included."""
+        D = rng.standard_normal(self.U.shape) / np.sqrt(self.size)
+        return D - self.solve(self.normal(D))
+
+    def kernel(self, rng: np.random.Generator) -> Floats:
+        """The kernel of a random stress: orthonormal columns, at least r of them."""
+        S = rng.standard_normal((self.size, self.size))
+        stress, _ = self.project(S + S.T)
+        values, vectors = np.linalg.eigh(stress)
+        largest = float(np.abs(values).max())
+        zero = np.abs(values) <= KERNEL * largest
+        if largest <= 1e-9 or zero.sum() < self.rank:
+            zero = np.ones(self.size, dtype=bool)  # no stress at all
+        return vectors[:, zero]
+
+    def positive(self, rounds: int = ROUNDS) -> PSDStress | None:
+        """A positive semidefinite stress of rank n − r, by alternating projections; None if none was found."""
+        complement = np.eye(self.size) - self.U @ self.U.T
+        S, Y = self.project(complement, LOOSE)
+        for count in range(rounds):
+            values, vectors = np.linalg.eigh(S)
+            beyond = self._beyond(vectors)
+            if values[beyond].min() > 2 * POSITIVE * values[beyond].max():
+                return self._checked(S, count)
+            missing = np.where(beyond, np.maximum(RAISED * values[beyond].mean() - values, 0), 0)
+            low = missing > 0
+            lifted = S + RELAXED * (vectors[:, low] * missing[low]) @ vectors[:, low].T
+            S, Y = self.project(lifted, LOOSE, Y)
+        return None
+
+    def _beyond(self, vectors: Floats) -> Bools:
+        """Eigenvectors that are not those of the kernel spanned by U."""
+        inside = np.linalg.norm(self.U.T @ vectors, axis=0)
+        beyond = np.ones(self.size, dtype=bool)
+        beyond[np.argsort(-inside)[: self.rank]] = False
+        return beyond
+
+    def _checked(self, S: Floats, rounds: int) -> PSDStress | None:
+        """Project once more to rounding, and measure what is left."""
+        S, _ = self.project(S)
+        S, _ = self.project(S)
+        values, vectors = np.linalg.eigh(S)
+        beyond = values[self._beyond(vectors)]
+        error = float(np.linalg.norm(S @ self.U)) / float(beyond.max())
+        least = float(beyond.min() / beyond.max())
+        return PSDStress(least, error, rounds) if least > POSITIVE and error < 1e-9 else None
+
+
+def no_conic(mask: Bools, factor: Floats, rng: np.random.Generator) -> bool:
+    """Whether no symmetric Φ ≠ 0 has u_iᵀΦu_j = 0 on the pattern: then U′ = UA agrees only for orthogonal A."""
+    rank = factor.shape[1]
+    U = factor / np.linalg.norm(factor, axis=1, keepdims=True)
+    rows, cols = np.nonzero(np.triu(mask))
+    unknowns = rank * (rank + 1) // 2
+    if len(rows) < unknowns:
+        return False
+    if len(rows) > 3 * unknowns + 50:
+        some = rng.choice(len(rows), 3 * unknowns + 50, replace=False)
+        rows, cols = rows[some], cols[some]
+    i, j = np.triu_indices(rank)
+    equations = U[rows][:, i] * U[cols][:, j] + U[rows][:, j] * U[cols][:, i]
+    equations[:, i == j] /= np.sqrt(2)
+    values = np.linalg.eigvalsh(equations.T @ equations)
+    return bool(values[0] > 1e-12 * values[-1])

@@ -6,7 +6,6 @@ they are one on the factors of full rank only, and everything here that needs th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -37,8 +36,11 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 Apply = Callable[[FloatArray], FloatArray]
 
-# Vectors that LOBPCG iterates together: with one a start orthogonal to the answer would mislead it.
-BLOCK = 4
+# The iteration starts from this many random vectors: with one, a start orthogonal to the answer would mislead it.
+STARTS = 4
+# The basis grows to so many vectors and is then cut to the best few.
+MOST_BASIS = 40
+KEPT = 8
 # Residual of an eigenpair over the size of the operator; the eigenvalue is then right to its square over the gap.
 RESIDUAL = 1e-8
 MOST_ITERATIONS = 500
@@ -173,7 +175,7 @@ def aligned_direction(U: ArrayLike, V: ArrayLike) -> FloatArray:
 
 
 def quotient_distance(U: ArrayLike, V: ArrayLike) -> float:
-    """min over orthogonal Q of ‖U − VQ‖_F, the distance of [U] and [V]; for factors of any rank.
+    """The distance of [U] and [V], min over orthogonal Q of ‖U − VQ‖_F; for factors of any rank.
 
     Examples
     --------
@@ -218,7 +220,7 @@ class Landscape:
         return self.problem.observations.unit**2 * self.problem.evaluate(self._scaled(U)).value
 
     def gradient(self, U: ArrayLike) -> FloatArray:
-        """grad F([U]) lifted to U: ½(Z + Zᵀ)U with Z = (UUᵀ − M)_Ω; horizontal, because F does not move along [U].
+        """The Riemannian gradient lifted to U: ½(Z + Zᵀ)U with Z = (UUᵀ − M)_Ω; horizontal, as F is constant along [U].
 
         Printed in eq. (gd): (Z + Zᵀ)U, which is twice that; and in eq. (grad): ZU, right for symmetric M and Ω only.
         """
@@ -284,15 +286,15 @@ class Curvature:
     @property
     def positive(self) -> bool:
         """Whether F is strongly convex at [U] (Theorem 2): the seen entries fix UUᵀ locally."""
-        return self.gamma > self.rounding
+        return self.gamma > self.rounding + self.residual
 
 
 def curvature(mask: Mask, U: ArrayLike, rng: Any = None) -> Curvature:
-    """γ = min ‖(UDᵀ + DUᵀ)_Ω‖_F² over horizontal D with ‖D‖_F = 1, eq. (gamma), by LOBPCG on the operator.
+    """γ = min ‖(UDᵀ + DUᵀ)_Ω‖_F² over horizontal D with ‖D‖_F = 1, eq. (gamma), by Davidson's method on the operator.
 
-    The square is the theorem's; the paper's discussion prints ``min ‖φ(D)‖_F`` and calls S⊥ the kernel of φ, where S is.
-    At a global solution of the noisy problem the same number is γ̂ of Theorem 4, eq. (defi:tildegamma). Nothing larger
-    than a few factors is formed beyond the pattern itself.
+    The square is the theorem's; the paper's discussion prints ``min ‖φ(D)‖_F``. It also prints that S⊥ is the kernel of
+    φ; S is. At a global solution of the noisy problem the same number is γ̂ of Theorem 4, eq. (defi:tildegamma).
+    Nothing larger than a few factors is formed beyond the pattern itself.
 
     Parameters
     ----------
@@ -319,53 +321,62 @@ def curvature(mask: Mask, U: ArrayLike, rng: Any = None) -> Curvature:
 
 
 def _smallest(pattern: Pattern, U: FloatArray, apply: Apply, rng: Any) -> tuple[float, FloatArray, float, float]:
-    """Smallest eigenvalue of a symmetric operator on the horizontal space, its vector, residual and the scale."""
-    from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg
+    """Smallest eigenvalue of a symmetric operator on the horizontal space, its vector, residual and the scale.
 
+    Davidson's method: a basis grows by preconditioned residuals of the two lowest Ritz vectors and is cut to a few when
+    it is full. Unlike LOBPCG it does not break down where a row sees too little and its block is singular, which is
+    where γ is zero.
+    """
     _require_full_rank(U)
     n, r = U.shape
     blocks = pattern.row_blocks(U)
-    # φ*φ/2 is at most 2‖U‖², so that the vertical space, put at this scale, is never the smallest.
-    scale = 2 * float(np.linalg.norm(U, 2)) ** 2 + float(np.trace(blocks, axis1=1, axis2=2).max())
+    # ½φ*φ is at most 2‖U‖².
+    scale = 2 * float(np.linalg.norm(U, 2)) ** 2
     inverse = np.linalg.inv(blocks + 1e-10 * scale * np.eye(r))
 
     def operator(x: FloatArray) -> FloatArray:
-        D = x.reshape(n, r)
-        vertical = vertical_part(U, D)
-        # The vertical space is lifted out of the way: there the operator is the scale times the identity.
-        return (horizontal_part(U, apply(D - vertical)) + scale * vertical).ravel()
+        return horizontal_part(U, apply(x.reshape(n, r))).ravel()
 
     def precondition(x: FloatArray) -> FloatArray:
-        D = horizontal_part(U, x.reshape(n, r))
-        return horizontal_part(U, np.einsum("iab,ib->ia", inverse, D)).ravel()
+        return np.einsum("iab,ib->ia", inverse, x.reshape(n, r)).ravel()
 
     generator = np.random.default_rng(0 if rng is None else rng)
-    starts = [horizontal_part(U, D).ravel() for D in generator.standard_normal((BLOCK, n, r))]
-    size = n * r
-    A = LinearOperator((size, size), matvec=operator, matmat=_columns(operator), dtype=np.float64)
-    if size == 1:
-        x = np.ones(1)
-    elif size < 20 * BLOCK:
-        # LOBPCG asks for room; Lanczos on so small a space is exact after as many steps.
-        x = eigsh(A, k=1, which="SA", v0=starts[0], ncv=size)[1][:, 0]
-    else:
-        P = LinearOperator((size, size), matvec=precondition, matmat=_columns(precondition), dtype=np.float64)
-        with warnings.catch_warnings():
-            # It warns where the other vectors of the block lag behind; the residual of the first is returned.
-            warnings.simplefilter("ignore", UserWarning)
-            values, vectors = lobpcg(
-                A, np.column_stack(starts), M=P, largest=False, tol=RESIDUAL * scale, maxiter=MOST_ITERATIONS
-            )
-        x = vectors[:, int(np.argmin(values))]
-    x = horizontal_part(U, x.reshape(n, r)).ravel()
-    x /= np.linalg.norm(x)
-    image = operator(x)
-    value = float(x @ image)
-    return value, x.reshape(n, r), float(np.linalg.norm(image - value * x)), scale
+    basis, images = np.zeros((0, n * r)), np.zeros((0, n * r))
+    wanted: FloatArray = generator.standard_normal((STARTS, n * r))
+    for _ in range(MOST_ITERATIONS):
+        added = 0
+        for x in wanted:
+            direction = _orthogonal_to(basis, horizontal_part(U, x.reshape(n, r)).ravel())
+            if direction is not None:
+                basis = np.vstack([basis, direction])
+                images = np.vstack([images, operator(direction)])
+                added += 1
+        projected = basis @ images.T
+        values, mixtures = np.linalg.eigh((projected + projected.T) / 2)
+        lowest = mixtures[:, :2].T
+        residuals = lowest @ images - values[: len(lowest), None] * (lowest @ basis)
+        size = float(np.linalg.norm(residuals[0]))
+        # Where nothing was left to add, the basis spans the horizontal space.
+        if size <= RESIDUAL * scale or not added:
+            break
+        wanted = np.array([precondition(residual) for residual in residuals])
+        if len(basis) + len(wanted) > MOST_BASIS:
+            basis, images = mixtures[:, :KEPT].T @ basis, mixtures[:, :KEPT].T @ images
+            mixtures = np.eye(KEPT)
+    x = mixtures[:, 0] @ basis
+    return float(values[0]), x.reshape(n, r), size, scale
 
 
-def _columns(function: Apply) -> Apply:
-    return lambda X: np.column_stack([function(column) for column in X.T])
+def _orthogonal_to(basis: FloatArray, x: FloatArray) -> FloatArray | None:
+    """The part of a vector that is new to an orthonormal basis, of length 1; None if there is none."""
+    for _ in range(2):  # twice is enough
+        before = float(np.linalg.norm(x))
+        x = x - basis.T @ (basis @ x)
+        length = float(np.linalg.norm(x))
+        if not length > 1e-10 * before:
+            return None
+        x = x / length
+    return x
 
 
 def _direction(D: ArrayLike, U: ArrayLike, name: str = "D") -> FloatArray:

@@ -108,8 +108,17 @@ def all_orthants_probability(n: int, rank: int) -> float:
     poisson[:rank] = 0
     # Doubling: after r steps the sum of 2^r counts.
     for _ in range(rank):
-        poisson = np.convolve(poisson, poisson)[: n + 1]
+        poisson = _twice(poisson)
     return float(min(poisson[n] / exp(n * log(n) - n - lgamma(n + 1)), 1.0))
+
+
+def _twice(chances: FloatArray) -> FloatArray:
+    """The distribution of the sum of two independent counts, up to the same count."""
+    n = len(chances)
+    if n <= 4096:
+        return np.convolve(chances, chances)[:n]
+    spectrum = np.fft.rfft(chances, 2 * n)
+    return np.maximum(np.fft.irfft(spectrum * spectrum, 2 * n)[:n], 0)
 
 
 def cone_probability(rank: int, angle: float = pi / 12, *, printed: bool = False) -> float:

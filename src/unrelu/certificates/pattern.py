@@ -33,6 +33,8 @@ class Pattern:
     ----------
     observations : Observations
         Of which only the places of the seen entries are used here.
+    packed : TiledKernel, optional
+        Passes in double precision over the same entries, if somebody has them already.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Pattern:
     """
 
     observations: Observations
+    packed: TiledKernel | None = None
 
     @classmethod
     def of(cls, source: Mask) -> Pattern:
@@ -101,6 +104,8 @@ class Pattern:
     @cached_property
     def kernel(self) -> TiledKernel:
         """The tiled passes, in double precision whatever the data: a small γ is a difference of large numbers."""
+        if self.packed is not None:
+            return self.packed
         observations = self.observations
         if observations.dtype != np.float64:
             observations = Observations.of(np.where(self.mask, 1.0, np.nan), threshold=None)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unrelu.certificates.pattern import Mask, Pattern, as_factor
+from unrelu.certificates.pattern import Mask, Pattern, as_factor, own_generator
 from unrelu.errors import InputError
 from unrelu.factors import align
 from unrelu.losses import Observed
@@ -341,7 +341,7 @@ def _smallest(pattern: Pattern, U: FloatArray, apply: Apply, rng: Any) -> tuple[
     def precondition(x: FloatArray) -> FloatArray:
         return np.einsum("iab,ib->ia", inverse, x.reshape(n, r)).ravel()
 
-    generator = np.random.default_rng(0 if rng is None else rng)
+    generator = own_generator(rng)
     basis, images = np.zeros((0, n * r)), np.zeros((0, n * r))
     wanted: FloatArray = generator.standard_normal((STARTS, n * r))
     for _ in range(MOST_ITERATIONS):

@@ -14,12 +14,15 @@ from unrelu.kernels.tiled import TiledKernel
 from unrelu.losses import Observed
 from unrelu.observations import Observations
 
-__all__ = ["Mask", "Pattern", "as_factor"]
+__all__ = ["Mask", "Pattern", "as_factor", "own_generator"]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 # What callers may pass for Ω: a boolean n×n array (true: seen), the observations themselves, or a Pattern.
 Mask: TypeAlias = "ArrayLike | Observations | Pattern"
+
+# Distinguishes draws made here from those of callers with the same seed.
+OWN_STREAM = (0x6F6D, 0x6567)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +141,19 @@ class Pattern:
             if not tile.diagonal:
                 sums[tile.cols] += weights.T @ products[tile.rows]
         return (sums / 2 + self.diagonal[:, None] * products).reshape(n, r, r)
+
+
+def own_generator(rng: Any) -> np.random.Generator:
+    """The caller's generator, or one of our own stream: a factor planted with the same seed must not be the start.
+
+    Examples
+    --------
+    >>> bool(own_generator(0).random() == np.random.default_rng(0).random())
+    False
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(OWN_STREAM if rng is None else [rng, *OWN_STREAM])
 
 
 def as_factor(U: ArrayLike, name: str = "U", size: int | None = None) -> FloatArray:

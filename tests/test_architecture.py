@@ -29,6 +29,7 @@ ROOMS = [
     ["solvers"],
     ["run", "progress"],
     ["continuation", "floor"],
+    ["certificates"],
     ["escalate"],
     ["completion"],
     ["complete"],

@@ -35,8 +35,8 @@ OPTIMAL = 1e-6
 BUDGET = 20_000
 # Past the counting limit a perfect fit is one of many: one start, so many iterations, this relative residual will do.
 PAST_THE_LIMIT, PERFECT = 100, {"float64": 1e-9, "float32": 1e-4}
-# Pieces named in a verdict.
-MOST_NAMED = 4
+# Pieces named in a verdict, and pieces turned so that what absence says of entries between them holds.
+MOST_NAMED, TURNED = 4, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ def _by_piece(
     )
     words += f"; {failed} of the others did not converge" if failed else ""
     largest = np.setdiff1d(parts[0], parts[0][first.undetermined])
-    outcome = _turned_together(problem, solver, stopping, factor.astype(problem.dtype), first.outcome)
+    outcome = _turned_together(problem, solver, stopping, factor, parts, rng, first.outcome)
     code = first.outcome.verdict.code if len(parts[0]) > 1 else Stop.UNDERDETERMINED
     verdict = Verdict(code, f"{first.outcome.verdict.reason}; {words}")
     missing = np.setdiff1d(np.arange(problem.size), largest)
@@ -164,15 +164,34 @@ def _by_piece(
 
 
 def _turned_together(
-    problem: PSDProblem, solver: Solver[Any], stopping: StoppingRule, factor: Array, of_the_largest: Outcome
+    problem: PSDProblem,
+    solver: Solver[Any],
+    stopping: StoppingRule,
+    factor: NDArray[np.float64],
+    parts: list[NDArray[np.intp]],
+    rng: np.random.Generator,
+    of_the_largest: Outcome,
 ) -> Outcome:
     """Where absence speaks of the entries between pieces, frames in which it is heard; else the frames as they are."""
-    point = problem.evaluate(factor)
+    whole = factor.astype(problem.dtype)
+    point = problem.evaluate(whole)
     if problem.loss.uses_absence and not noiseless(problem, point.value):
-        turned = run(problem, solver, (factor, factor), stopping)
-        if noiseless(problem, turned.point.value):
-            point = turned.point
+        for rows in parts[1:TURNED]:
+            for Q in _turns(problem.rank, rng):
+                whole = point.factor.copy()
+                whole[rows] = whole[rows] @ Q
+                turned = problem.evaluate(whole)
+                point = turned if turned.value < point.value else point
+        turned = run(problem, solver, (point.factor, point.factor), stopping).point
+        point = turned if noiseless(problem, turned.value) else point
     return replace(of_the_largest, point=point)
+
+
+def _turns(rank: int, rng: np.random.Generator) -> Iterator[Array]:
+    """The opposite, and orthogonal matrices at random: no continuous path leads from one to its mirror image."""
+    yield -np.eye(rank)
+    for _ in range(2 * rank if rank > 1 else 0):
+        yield np.linalg.qr(rng.standard_normal((rank, rank)))[0]
 
 
 def _part(

@@ -1,11 +1,12 @@
-"""Two groups that each have one place: is there one rotation between them?
+"""Two groups that each have one place, and whether one rotation only fits between them.
 
 Rows i of A and j of B in frames that differ by an orthogonal Q obey ⟨x_i y_jᵀ, Q⟩ = m_ij for every entry seen between
-them, and ⟨e_a y_kᵀ, Q⟩ = (x_k)_a for every row k they share. With Q₀ = I in the frame at hand, Q₀ is the only orthogonal
-solution if the span of these matrices contains a symmetric positive definite S: for orthogonal Q,
-⟨S, I − Q⟩ = ½⟨S, (I − Q)ᵀ(I − Q)⟩ > 0 unless Q = I. That is weaker than the paper's spanning condition (all r² directions)
-and than its Assumption 3(d), which it names as open. Where the shared rows span all directions but one, two rotations
-are left, the identity and a reflection, and an entry between the groups, or its absence, may rule out the second.
+them, and ⟨e_a y_kᵀ, Q⟩ = (x_k)_a for every row k they share. With Q₀ = I in the frame at hand, Q₀ is the only
+orthogonal solution if the span of these matrices contains a symmetric positive definite S: for orthogonal Q,
+⟨S, I − Q⟩ = ½⟨S, (I − Q)ᵀ(I − Q)⟩ > 0 unless Q = I. That is weaker than the paper's spanning condition (all r²
+directions) and than its Assumption 3(d), which it names as open. Where the shared rows span all directions but one, two
+rotations are left, the identity and a reflection, and an entry between the groups, or its absence, may rule out the
+second.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ LEAST = 1e-6
 
 @dataclass(frozen=True)
 class Glue:
-    """How two groups were joined: ``polar``, or ``reflection`` ruled out; and the rotation's error in Frobenius norm."""
+    """How two groups were joined, ``polar`` or ``reflection`` (ruled out), and ‖Q − I‖_F of the rotation at most."""
 
     kind: str
     error: float
@@ -221,7 +222,7 @@ def _reflection(
 
 
 def ruled_out(observations: Observations, rows: Indices, cols: Indices, values: Floats, room: Floats) -> bool:
-    """Whether some seen entry, or what absence says of an unseen one, contradicts these values by more than ``room``."""
+    """Whether a seen entry, or what absence says of an unseen one, contradicts these values by more than ``room``."""
     known, seen = observations.pairs(rows, cols)
     if bool((seen & (np.abs(values - known) > 2 * room)).any()):
         return True

@@ -1,7 +1,7 @@
 """Stress matrices: symmetric S supported on the seen pairs with SU = 0.
 
-The equations u_i·u_j = m_ij behave under U ↦ D U T (D diagonal, T invertible) as the pattern alone allows, so U is first
-brought to rows of unit length and orthonormal columns: what is left of ill-conditioning is the pattern's own.
+Stresses of U and of D U T (D diagonal, T invertible) correspond to each other, so U is first brought to rows of unit
+length and orthonormal columns: what is left of ill-conditioning is the pattern's own.
 
 - **Random stress** (Singer and Cucuringu 2010): a random symmetric matrix supported on the pattern, projected onto
   {SU = 0}. For generic U every other solution U′ has its columns in the kernel of S; rank n − r means U′ = UA.
@@ -31,14 +31,16 @@ TIGHT, MOST_STEPS = 1e-11, 4000
 KERNEL = 1e-7
 # Motions below this share of the random direction they come from count as none.
 STILL = 1e-5
-# The search for a positive semidefinite stress: most rounds, its inner tolerance, the share of the mean eigenvalue to which
-# small ones are raised, over-relaxation, and the least eigenvalue (of largest 1) beyond the kernel that counts.
+# The search for a positive semidefinite stress: most rounds, its inner tolerance, the share of the mean eigenvalue to
+# which small ones are raised, over-relaxation, and the least eigenvalue (of largest 1) beyond the kernel that counts.
 ROUNDS, LOOSE, RAISED, RELAXED, POSITIVE = 400, 1e-4, 0.05, 1.7, 5e-4
+# It has stalled when the least eigenvalue is still at this share of what it was so many rounds ago.
+STALLED, PATIENCE = 0.9, 20
 
 
 @dataclass(frozen=True)
 class PSDStress:
-    """A positive semidefinite stress of rank n − r: its (r+1)-th eigenvalue as a share of the largest, and the error."""
+    """A positive semidefinite stress of rank n − r: its (r+1)-th eigenvalue, of largest 1, and its error ‖SU‖."""
 
     least: float
     error: float
@@ -129,11 +131,15 @@ class Stresses:
         """A positive semidefinite stress of rank n − r, by alternating projections; None if none was found."""
         complement = np.eye(self.size) - self.U @ self.U.T
         S, Y = self.project(complement, LOOSE)
+        path: list[float] = []
         for count in range(rounds):
             values, vectors = np.linalg.eigh(S)
             beyond = self._beyond(vectors)
-            if values[beyond].min() > 2 * POSITIVE * values[beyond].max():
+            path.append(float(values[beyond].min() / values[beyond].max()))
+            if path[-1] > 2 * POSITIVE:
                 return self._checked(S, count)
+            if count >= 3 * PATIENCE and path[-1] < STALLED * path[-1 - PATIENCE]:
+                return None  # negative, and hardly rising
             missing = np.where(beyond, np.maximum(RAISED * values[beyond].mean() - values, 0), 0)
             low = missing > 0
             lifted = S + RELAXED * (vectors[:, low] * missing[low]) @ vectors[:, low].T

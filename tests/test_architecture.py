@@ -29,6 +29,8 @@ ROOMS = [
     ["run", "progress"],
     ["continuation", "floor"],
     ["escalate"],
+    ["sensitivity"],
+    ["uncertainty"],
     ["completion"],
     ["complete"],
     ["comparison"],

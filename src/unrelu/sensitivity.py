@@ -40,6 +40,8 @@ SPAN = {"float64": 1e-12, "float32": 1e-5}
 WORST_BLOCK = {"float64": 1e13, "float32": 1e6}
 # Preconditioned residual at which a solve ends, as a share of the first, and the most steps it may take.
 SOLVED, MOST_STEPS = 1e-6, 2000
+# An entry that a random direction in the kernel moves by more than this share of the direction's own size is open.
+OPEN = 1e-3
 # A table of all columns is made for the rows asked for if at least one in so many of its entries is wanted.
 SPARSEST = 4
 
@@ -203,16 +205,26 @@ class System:
         noise = noise_products(self.kernel, self.basis, self.rows.one, seed, count)
         exact = np.stack([self.solve(b)[0] for b in noise])
         alone = np.stack([self.alone(b) for b in noise])
-        return Samples(self.rows, exact, alone)
+        return Samples(self.rows, exact, alone, self._unseen_direction(seed))
+
+    def _unseen_direction(self, seed: int) -> Array:
+        """The part of a random direction that no seen entry notices: it moves exactly the entries they leave open."""
+        direction = np.random.default_rng([seed, 1]).standard_normal(self.basis.shape).astype(self.kernel.dtype)
+        noticed, _ = self.solve(2 * self.kernel.curvature(self.basis, direction, None))
+        return direction - noticed
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Where draws of unit noise move the factor, exactly and with every row alone: arrays of shape (count, m, r)."""
+    """Where draws of unit noise move the factor, exactly and with every row alone: arrays of shape (count, m, r).
+
+    ``unseen`` is a direction of shape (m, r) in which the seen entries do not change.
+    """
 
     rows: RowFormula
     exact: Array
     alone: Array
+    unseen: Array
 
     def variances(self, i: Indices, j: Indices, times: Counts) -> Doubles:
         """Variance of some entries: the row formula plus the mean square by which samples differ from it.
@@ -230,7 +242,9 @@ class Samples:
             a, b, seen = i[scaled], j[scaled], times[scaled]
             ratio = self._mean_square(self.exact, a, b) / np.maximum(self._mean_square(self.alone, a, b), 1e-300)
             variances[scaled] = self.rows.moved(a, b, seen) * ratio
-        return variances
+        moved = np.sqrt(self._mean_square(self.unseen[None], i, j))
+        length = np.linalg.norm(self.rows.basis, axis=1)
+        return np.where(moved > OPEN * (length[i] + length[j]), np.inf, variances)
 
     def _mean_square(self, moves: Array, i: Indices, j: Indices) -> Doubles:
         """Mean over the samples of (u_i·d_j + u_j·d_i)²."""

@@ -201,8 +201,10 @@ class ErrorBars:
                 part = known[start : start + CHUNK]
                 times = self.observations.times_seen(i[part], j[part])
                 variances[part] = source.variances(a[part], b[part], times)
-        # Rounding may leave a hair less than nothing of an entry that is zero whatever the noise.
-        return fit.noise.sigma * np.sqrt(np.maximum(variances, 0))
+        length = np.linalg.norm(self.factor.astype(np.float64, copy=False), axis=1)
+        # Of r products of rounded numbers, which is all there is without noise.
+        rounding = float(np.finfo(self.factor.dtype).eps) * np.sqrt(self.factor.shape[1]) * length[i] * length[j]
+        return np.hypot(fit.noise.sigma * np.sqrt(variances), rounding)
 
     @owning_the_cores()
     def _exact(self, a: Indices, b: Indices) -> Doubles:
@@ -247,7 +249,8 @@ class ErrorBars:
                 place = np.full(n, -1, np.intp)
                 place[kept] = np.arange(len(kept))
                 noise = _noise(kernel, observations, U, rows)
-                return _Fit(place, kept, rows, noise, self._accurate(System(kernel, rows), observations))
+                useful = noise.degrees_of_freedom > 0
+                return _Fit(place, kept, rows, noise, useful and self._accurate(System(kernel, rows), observations))
             kept = kept[~rows.weak]
         words = (
             f"no row sees {rank} independent others, so that nothing tells noise from signal: every error is infinite"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from dataclasses import asdict
@@ -14,7 +15,7 @@ import typer
 
 from unrelu.complete import complete
 from unrelu.completion import Completion
-from unrelu.errors import CompletionWarning
+from unrelu.errors import CompletionWarning, InputError
 from unrelu.files import check_target, read_matrix, write_matrix
 from unrelu.history import Record, Stop, finite
 from unrelu.initialise import STARTS
@@ -85,7 +86,9 @@ def complete_command(
     inputs = [path for path in (file, unknown, truth) if path is not None]
     check_target(output, inputs=inputs)
     if errors_out is not None:
-        check_target(errors_out, inputs=[*inputs, output])
+        check_target(errors_out, inputs=inputs)
+        if os.path.realpath(errors_out) == os.path.realpath(output):
+            raise InputError(f"--output and --errors-out must be two files, got {errors_out} for both")
     table = read_matrix(file, header=header, labels=labels, missing=missing or ())
     require_square(table, file)
     names = labels_of(table, file)

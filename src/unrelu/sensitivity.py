@@ -156,6 +156,7 @@ class System:
         Q = b  # the preconditioner's matrix times P
         first = now = float(np.vdot(b, Y))
         tiny = 4 * float(np.finfo(b.dtype).eps)
+        share = max(share, 4 * tiny)
         for _ in range(most if first > 0 else 0):
             HP = 2 * self.kernel.curvature(self.basis, P, None)
             bend = float(np.vdot(P, HP))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 from unrelu import factors
 from unrelu.errors import InputError, is_number, unknown_name
@@ -30,8 +29,9 @@ Indices = NDArray[np.intp]
 PAIRS = ("auto", "one", "independent")
 ROWS, EXACT, SAMPLED = METHODS = ("row formula", "exact solves", "perturb-and-solve")
 # The row formula counts as accurate while it makes standard errors too small by no more than this share, on average
-# over random unseen entries. Each probe is one solve, to this tolerance, for a random combination of n of them.
-ACCURATE, PROBES, PROBED = 0.03, 2, 1e-3
+# over random unseen entries. Each probe is one solve, to this tolerance, for a random combination of n of them; so many
+# entries are enough, and two probes at least wherever those are cheap.
+ACCURATE, PROBED, ENOUGH = 0.03, 1e-3, 1000
 # Samples of perturb-and-solve; up to as many entries are solved for one by one.
 SAMPLES = 64
 # Entries looked at together.
@@ -176,6 +176,8 @@ class ErrorBars:
         """
         if not (is_number(level) and 0 < level < 1):
             raise InputError(f"level must be a probability between 0 and 1, such as 0.95; got {level!r}")
+        from scipy.special import stdtrit  # takes a while to import
+
         centre = factors.entries(self.factor, rows, cols)
         errors = self.standard_errors(rows, cols, method=method)
         freedom = self.noise.degrees_of_freedom
@@ -218,20 +220,19 @@ class ErrorBars:
 
     def _system(self) -> System:
         """Built anew when it is needed: it holds the packed matrix, which this object must not."""
-        fit = self._fit
+        fit, observations = self._fit, self._among(self._fit.kept)
         assert fit.rows is not None
-        kernel, _, _ = self._kernel(fit.kept)
-        return System(kernel, fit.rows)
+        assert observations is not None
+        return System(PSDProblem(observations, self.factor.shape[1], Observed()).kernel, fit.rows)
 
-    def _kernel(self, kept: Indices) -> tuple[TiledKernel, Observations, Array]:
-        """Passes over the rows that are kept, what was seen of them, and their part of U, in units of the data."""
-        observations = self.observations if len(kept) == self.observations.size else self._among(kept)
-        U = self.factor[kept] / self.factor.dtype.type(np.sqrt(observations.unit))
-        return PSDProblem(observations, U.shape[1], Observed()).kernel, observations, U
-
-    def _among(self, kept: Indices) -> Observations:
+    def _among(self, kept: Indices) -> Observations | None:
+        """What was seen among some of the rows; None if that is nothing."""
+        if len(kept) == self.observations.size:
+            return self.observations
         data = self.observations.data
-        return Observations.of(data[kept][:, kept] if sp.issparse(data) else data[np.ix_(kept, kept)], threshold=None)
+        part = data[kept][:, kept] if sp.issparse(data) else data[np.ix_(kept, kept)]
+        anything = part.nnz > 0 if sp.issparse(part) else not np.isnan(part).all()
+        return Observations.of(part, threshold=None) if anything else None
 
     @cached_property
     def _fit(self) -> _Fit:
@@ -241,8 +242,9 @@ class ErrorBars:
     def _fitted(self) -> _Fit:
         n, rank = self.factor.shape
         kept = np.flatnonzero(self.determined)
-        while len(kept) and self.factor[kept].any() and self._seen_among(kept):
-            kernel, observations, U = self._kernel(kept)
+        while self.factor[kept].any() and (observations := self._among(kept)) is not None:
+            U = self.factor[kept] / self.factor.dtype.type(np.sqrt(observations.unit))
+            kernel = PSDProblem(observations, rank, Observed()).kernel
             one = seen_alike(kernel) if self.pairs == "auto" else self.pairs == "one"
             rows = RowFormula.of(kernel, spanning(U), one=one)
             if not rows.weak.any():
@@ -257,19 +259,12 @@ class ErrorBars:
         )
         return _Fit(np.full(n, -1, np.intp), kept[:0], None, Noise(float("inf"), 0, self.pairs, words), False)
 
-    def _seen_among(self, kept: Indices) -> bool:
-        data = self.observations.data
-        if len(kept) == self.observations.size:
-            return True
-        part = data[kept][:, kept] if sp.issparse(data) else data[np.ix_(kept, kept)]
-        return bool(part.nnz if sp.issparse(part) else (~np.isnan(part)).any())
-
     def _accurate(self, system: System, observations: Observations) -> bool:
         """Whether random unseen entries have nearly the exact error; where there are none, random others."""
         m = observations.size
         rng = np.random.default_rng(self._seed)
         found = []
-        for _ in range(PROBES):
+        for _ in range(1 if m >= ENOUGH else 2):
             i, j = rng.integers(0, m, (2, 6 * m))
             times = observations.times_seen(i, j)
             unseen = np.flatnonzero((times == 0) & (i != j))[:m]

@@ -16,6 +16,7 @@ ROOMS = [
     ["errors"],
     ["delimited", "files"],
     ["observations"],
+    ["pieces", "remarks"],
     ["sampling", "datasets"],
     ["factors"],
     ["losses"],

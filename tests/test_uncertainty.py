@@ -350,18 +350,49 @@ def test_undetermined_rows_have_infinite_errors():
     np.testing.assert_array_equal(np.isinf(bars.standard_errors(*every(60))), np.isinf(errors))
 
 
-@pytest.mark.parametrize("method", [EXACT, SAMPLED])
-def test_entries_between_pieces_are_open(method):
-    """Two groups that never saw each other: each is fitted, and how they lie to one another is anyone's guess."""
+def two_groups(bridges):
+    """Two groups of rows, 30 and 20, that saw each other only at so many pairs."""
     rng = np.random.default_rng(0)
     U = rng.standard_normal((50, 2))
     X = U @ U.T + 0.01 * rng.standard_normal((50, 50))
+    between = X[:30, 30:].copy()
     X[:30, 30:] = X[30:, :30] = np.nan
+    X[np.arange(bridges), 30 + np.arange(bridges)] = between[np.arange(bridges), np.arange(bridges)]
+    return X, U
+
+
+@pytest.mark.parametrize("method", ["auto", ROWS, EXACT, SAMPLED])
+def test_entries_between_pieces_are_open(method):
+    """How groups that never saw each other lie to one another is anyone's guess."""
+    X, U = two_groups(0)
+    bars = ErrorBars(U, Observations.of(X, threshold=None))
+    errors = bars.standard_errors([0, 0, 31, 40, 3], [1, 31, 32, 5, 3], method=method)
+    assert np.isinf(errors).tolist() == [False, True, False, True, False]
+    # Two frames, each with a rotation of its own.
+    assert bars.noise.degrees_of_freedom == (~np.isnan(X)).sum() - (50 * 2 - 2)
+
+
+@pytest.mark.parametrize("method", [EXACT, SAMPLED])
+def test_what_solves_find_open_is_infinite(method):
+    """In three dimensions two groups that saw each other once are connected and still free to turn."""
+    X, U = two_groups(1)
+    U = np.c_[U, np.random.default_rng(3).standard_normal(50)]
     bars = ErrorBars(U, Observations.of(X, threshold=None))
     errors = bars.standard_errors([0, 0, 31, 40, 3], [1, 31, 32, 5, 3], method=method)
     assert np.isinf(errors).tolist() == [False, True, False, True, False]
     bars.standard_errors(0, 1)
-    assert bars.method != ROWS
+    assert bars.method == EXACT  # the row formula sees nothing of it, and is not used
+
+
+def test_a_loose_hinge_is_found_though_noise_hardly_shows_it():
+    """Two groups joined by a few entries only: errors between them are those of the hinge."""
+    X, U = two_groups(4)
+    bars = ErrorBars(U, Observations.of(X, threshold=None))
+    i, j = np.arange(5, 30), 35 + np.arange(25) % 15
+    exact = bars.standard_errors(i, j, method=EXACT)
+    assert bars.standard_errors(i, j, method="auto") == pytest.approx(exact)
+    assert np.median(bars.standard_errors(i, j, method=ROWS) / exact) < 0.5
+    assert np.median(bars.standard_errors(i, j, method=SAMPLED) / exact) == pytest.approx(1, abs=0.15)
 
 
 def test_sparse_frames_and_files(tmp_path):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, positions, unknown_name
 from unrelu.escalate import escalate, judged
-from unrelu.history import Record
+from unrelu.history import Record, Verdict
 from unrelu.initialise import STARTS, Start
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
@@ -23,6 +23,7 @@ from unrelu.observations import Observations, same_labels
 from unrelu.placement import undetermined
 from unrelu.problems.psd import PSDProblem
 from unrelu.progress import Bar
+from unrelu.remarks import remarks
 from unrelu.run import run
 from unrelu.solvers import METHODS, Solver
 from unrelu.stopping import MaxIterations, StoppingRule
@@ -150,8 +151,7 @@ def complete(
         told = callback if bar is None else bar.also(callback)
         if auto_all and problem.norm > 0:
             attempts = escalate(problem, solver, stopping, generator, truth=truth, callback=told)
-            outcome, start_name = attempts.outcome, attempts.start
-            missing = undetermined(observations, rank, outcome.point.factor, attempts.placement)
+            outcome, start_name, missing = attempts.outcome, attempts.start, attempts.undetermined
         else:
             factors, start_name = _starting_factors(start, solver, observations, rank, generator)
             outcome = run(problem, solver, factors, stopping, truth=truth, callback=told)
@@ -161,12 +161,14 @@ def complete(
     point, unit = outcome.point, observations.unit
     misfit = float(np.sqrt(4 * point.value))
     root = observations.dtype.type(np.sqrt(unit))
+    residual = misfit / problem.norm if problem.norm else (0.0 if misfit == 0 else float("inf"))
+    said = "; ".join([outcome.verdict.reason, *remarks(observations, point.factor, residual)])
     return Completion(
         factor=point.factor * root,
-        verdict=outcome.verdict,
+        verdict=Verdict(outcome.verdict.code, said),
         history=outcome.history,
         objective=point.value * unit * unit,
-        residual=misfit / problem.norm if problem.norm else (0.0 if misfit == 0 else float("inf")),
+        residual=residual,
         method=solver.name,
         start=start_name,
         loss=chosen_loss.name,

@@ -13,11 +13,13 @@ from unrelu.continuation import RankIncreasing, Shrinking, lowest_residual_eigen
 from unrelu.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.history import Record, Stop, Verdict
 from unrelu.initialise import Start, Tailored
-from unrelu.placement import Placement, best_placement
+from unrelu.pieces import named_rows, pieces
+from unrelu.placement import Placement, best_placement, undetermined
 from unrelu.problems.psd import PSDProblem
+from unrelu.remarks import contradiction
 from unrelu.run import Outcome, run
 from unrelu.solvers import Solver
-from unrelu.stopping import StoppingRule
+from unrelu.stopping import MaxIterations, ObjectiveBelow, StoppingRule
 
 __all__ = ["Attempts", "escalate", "judged"]
 
@@ -29,8 +31,12 @@ DRAWS = 2
 AGREEMENT = 1e-3
 # A residual matrix whose lowest eigenvalue is above this share of its norm, below zero, counts as semidefinite.
 OPTIMAL = 1e-6
-# Most curvature products over all attempts.
+# Passes over the matrix (evaluations and curvature products) after which no further start is tried.
 BUDGET = 20_000
+# Past the counting limit a perfect fit is one of many: one start, so many iterations, this relative residual will do.
+PAST_THE_LIMIT, PERFECT = 100, {"float64": 1e-9, "float32": 1e-4}
+# Pieces named in a verdict.
+MOST_NAMED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +46,7 @@ class Attempts:
     outcome: Outcome
     start: str
     tried: tuple[str, ...]
-    placement: Placement | None
+    undetermined: NDArray[np.intp]  # rows without a place among the others
 
 
 def escalate(
@@ -52,39 +58,121 @@ def escalate(
     truth: Array | None,
     callback: Callable[[Record], object] | None,
 ) -> Attempts:
-    """Try one start after the other until the fit is at its floor, and return the best."""
-    placement = best_placement(problem.observations, problem.rank, rng)
-    if placement is not None and not placement.placed.all():
-        part = _part(problem, solver, stopping, rng, placement, truth, callback)
+    """Try one start after the other until the fit is at its floor, and return the best.
+
+    Pieces of the pattern that never see each other are completed one by one, each in its own frame.
+    """
+    parts = pieces(problem.observations)
+    if len(parts) > 1:
+        return _by_piece(problem, solver, stopping, rng, parts, truth, callback)
+    return _connected(problem, solver, stopping, rng, truth, callback)
+
+
+def _connected(
+    problem: PSDProblem,
+    solver: Solver[Any],
+    stopping: StoppingRule,
+    rng: np.random.Generator,
+    truth: Array | None,
+    callback: Callable[[Record], object] | None,
+) -> Attempts:
+    observations, rank = problem.observations, problem.rank
+    placement = best_placement(observations, rank, rng)
+    past_the_limit = False
+    if placement is None or not placement.placed.all():
+        part = None if placement is None else _part(problem, solver, stopping, rng, placement, truth, callback)
         if part is not None:
             return part
+        unknowns, pairs = unknowns_and_pairs(problem)
+        past_the_limit = unknowns > pairs
+    if past_the_limit:
+        perfect = (PERFECT[problem.dtype.name] * observations.norm) ** 2 / 4
+        stopping = stopping | ObjectiveBelow(perfect) | MaxIterations(PAST_THE_LIMIT)
     floor: Floor | None = None
     best: tuple[Outcome, str] | None = None
     tried: list[str] = []
     values: list[float] = []
-    products = 0.0
+    passes = 0.0
     for name, make in _starts(problem, placement, rng):
         factor = make(None if best is None else best[0].point.factor)
         outcome = run(problem, solver, (factor, factor), stopping, truth=truth, callback=callback)
         tried.append(name)
         if best is None or outcome.point.value < best[0].point.value:
             best = outcome, name
+        missing = undetermined(observations, rank, best[0].point.factor, placement)
         if outcome.verdict.code in (Stop.INTERRUPTED, Stop.CALLBACK):
-            return Attempts(outcome, name, tuple(tried), placement)
-        products += float(np.nansum(outcome.history.column("inner")))
-        if noiseless(problem, outcome.point.value):
+            return Attempts(outcome, name, tuple(tried), missing)
+        passes += float(np.nansum(outcome.history.column("inner"))) + 2 * len(outcome.history)
+        if past_the_limit or noiseless(problem, outcome.point.value):
             break
         floor = Floor.of(problem.observations, problem.rank, rng) if floor is None else floor
         if floor.reached(problem, outcome.point.value):
             break
         if outcome.verdict.converged:
             values.append(outcome.point.value)
-        if _agree(values) or products > BUDGET:
+        if _agree(values) or passes > BUDGET:
             break
     assert best is not None
     outcome, name = best
     verdict = _verdict(problem, outcome, tried, floor, agreed=_agree(values))
-    return Attempts(replace(outcome, verdict=verdict), name, tuple(tried), placement)
+    return Attempts(replace(outcome, verdict=verdict), name, tuple(tried), missing)
+
+
+def _by_piece(
+    problem: PSDProblem,
+    solver: Solver[Any],
+    stopping: StoppingRule,
+    rng: np.random.Generator,
+    parts: list[NDArray[np.intp]],
+    truth: Array | None,
+    callback: Callable[[Record], object] | None,
+) -> Attempts:
+    """Complete every piece alone; the verdict is that of the largest, and what lies between them is open."""
+    observations = problem.observations
+    factor = np.zeros((problem.size, problem.rank))
+    first: Attempts | None = None
+    failed = 0
+    for rows in parts:
+        inner = PSDProblem(observations.restricted(rows), min(problem.rank, len(rows)), problem.loss)
+        if inner.norm == 0:
+            continue
+        known = None if truth is None else truth[np.ix_(rows, rows)]
+        told = callback if first is None else None
+        attempts = _connected(inner, solver, stopping, rng, known, told)
+        factor[rows, : inner.rank] = attempts.outcome.point.factor * np.sqrt(inner.unit / problem.unit)
+        if first is None:
+            first = attempts
+        elif not attempts.outcome.verdict.converged:
+            failed += 1
+        if attempts.outcome.verdict.code in (Stop.INTERRUPTED, Stop.CALLBACK):
+            first = replace(first, outcome=replace(first.outcome, verdict=attempts.outcome.verdict))
+            break
+    assert first is not None
+    names = [named_rows(rows, observations.labels) for rows in parts[:MOST_NAMED]]
+    more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
+    words = (
+        f"the pattern falls into {len(parts)} pieces that never see each other ({', '.join(names + more)}): each was "
+        "completed in its own frame, this verdict is on the first, and entries between them are not determined"
+    )
+    words += f"; {failed} of the others did not converge" if failed else ""
+    largest = np.setdiff1d(parts[0], parts[0][first.undetermined])
+    outcome = _turned_together(problem, solver, stopping, factor.astype(problem.dtype), first.outcome)
+    code = first.outcome.verdict.code if len(parts[0]) > 1 else Stop.UNDERDETERMINED
+    verdict = Verdict(code, f"{first.outcome.verdict.reason}; {words}")
+    missing = np.setdiff1d(np.arange(problem.size), largest)
+    return replace(first, outcome=replace(outcome, verdict=verdict), undetermined=missing)
+
+
+def _turned_together(
+    problem: PSDProblem, solver: Solver[Any], stopping: StoppingRule, factor: Array, of_the_largest: Outcome
+) -> Outcome:
+    """Where absence speaks of the entries between pieces, frames in which it is heard; else the frames as they are."""
+    point = problem.evaluate(factor)
+    if problem.loss.uses_absence and not noiseless(problem, point.value):
+        turned = run(problem, solver, (factor, factor), stopping)
+        if noiseless(problem, turned.point.value):
+            point = turned.point
+    return replace(of_the_largest, point=point)
 
 
 def _part(
@@ -120,7 +208,8 @@ def _part(
             f"{problem.size - len(rows)} are undetermined ({problem.loss.name} loss, tried clique)",
         )
     point = problem.evaluate(whole.astype(problem.dtype))
-    return Attempts(replace(outcome, point=point, verdict=verdict), "clique", ("clique",), placement)
+    missing = undetermined(problem.observations, problem.rank, whole, placement)
+    return Attempts(replace(outcome, point=point, verdict=verdict), "clique", ("clique",), missing)
 
 
 def _starts(
@@ -156,6 +245,10 @@ def _verdict(problem: PSDProblem, outcome: Outcome, tried: list[str], floor: Flo
     counted = _underdetermined(problem, outcome, words)
     if counted is not None:
         return counted
+    contradicted = contradiction(problem.rank, _residual(problem, outcome))
+    if contradicted is not None:
+        code = Stop.STATIONARY if outcome.verdict.converged else outcome.verdict.code
+        return Verdict(code, f"{outcome.verdict.reason}, but {contradicted} ({words})")
     if not outcome.verdict.converged:
         return Verdict(outcome.verdict.code, f"{outcome.verdict.reason} ({words})")
     if noiseless(problem, outcome.point.value):
@@ -178,8 +271,8 @@ def _verdict(problem: PSDProblem, outcome: Outcome, tried: list[str], floor: Flo
 def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdict | None:
     """Past the counting limit a perfect fit is one of many."""
     unknowns, pairs = unknowns_and_pairs(problem)
-    # A perfect fit that is still creeping is no better determined: more iterations would be the wrong advice.
-    creeping = outcome.verdict.code in (Stop.MAX_ITERATIONS, Stop.STALLED) and noiseless(problem, outcome.objective)
+    # A fit that is still creeping is no better determined: more iterations would be the wrong advice.
+    creeping = outcome.verdict.code in (Stop.MAX_ITERATIONS, Stop.STALLED)
     if unknowns <= pairs or not (outcome.verdict.converged or creeping):
         return None
     return Verdict(
@@ -187,6 +280,10 @@ def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdi
         f"{outcome.verdict.reason}, but rank {problem.rank} leaves {unknowns} numbers free and only {pairs} distinct "
         f"entries were seen, so many matrices fit as well ({words}); lower the rank, or see more entries",
     )
+
+
+def _residual(problem: PSDProblem, outcome: Outcome) -> float:
+    return float(np.sqrt(4 * outcome.point.value)) / problem.norm
 
 
 def _globally_optimal(problem: PSDProblem, outcome: Outcome) -> bool:
@@ -213,7 +310,10 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
 
 
 def _stationary(problem: PSDProblem, outcome: Outcome, words: str) -> Verdict:
-    residual = float(np.sqrt(4 * outcome.point.value)) / problem.norm
+    residual = _residual(problem, outcome)
+    contradicted = contradiction(problem.rank, residual)
+    if contradicted is not None:
+        return Verdict(Stop.STATIONARY, f"{outcome.verdict.reason}, but {contradicted} ({words})")
     return Verdict(
         Stop.STATIONARY,
         f"{outcome.verdict.reason}, but the relative residual {residual:.2g} is above rounding and above the noise "

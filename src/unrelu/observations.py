@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import hypot
 from typing import Any, Literal
 
@@ -120,6 +121,14 @@ class Observations:
         """The threshold in units of ``unit``."""
         return None if self.threshold is None else self.threshold / self.unit
 
+    @cached_property
+    def diagonal_seen(self) -> bool:
+        """Whether any entry of the diagonal was seen."""
+        if sp.issparse(self.data):
+            rows, cols = self.data.tocoo().coords
+            return bool((rows == cols).any())
+        return not bool(np.isnan(np.diagonal(self.data)).all())
+
     @property
     def empty_rows(self) -> NDArray[np.intp]:
         """Rows of which nothing was seen, neither in the row nor in the column."""
@@ -176,8 +185,9 @@ class Observations:
         absent = np.isnan(values)
         if self.unknown is not None:
             absent &= ~self.unknown[rows, cols]
-        if self.absence_says == "below" and self.threshold <= 0:
-            # No PSD matrix has a negative diagonal: such an entry is missing for another reason.
+        if self.absence_says == "below" and (self.threshold <= 0 or not self.diagonal_seen):
+            # No PSD matrix has a negative diagonal, and one with m_ij > τ has m_ii > τ or m_jj > τ, so that part of
+            # its diagonal would be seen: these entries are missing for another reason.
             start, stop = max(rows.start, cols.start), min(rows.stop, cols.stop)
             if start < stop:
                 diagonal = np.arange(start, stop)

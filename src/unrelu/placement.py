@@ -7,7 +7,7 @@ most one answer, so without noise success proves that no other matrix of rank â‰
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unrelu.attach import Frame
 from unrelu.observations import Observations
 
-__all__ = ["Placement", "best_placement", "find_blocks", "place", "undetermined"]
+__all__ = ["Placement", "best_placement", "find_blocks", "place", "steadied", "undetermined"]
 
 Array = NDArray[np.floating[Any]]
 Indices = NDArray[np.intp]
@@ -31,6 +31,8 @@ LARGEST_BLOCK = 6
 WEAKEST_SEED = 1e-8
 # A row joins once the rows it sees span every direction to this share (squared): the best first, then ever weaker ones.
 SHARES = (0.03, 3e-3, 3e-4, 1e-5, 1e-7, 1e-9)
+# Other seed blocks whose placements are averaged when there is noise, and rows that tell whether there is.
+AVERAGED, SAMPLE, NOISELESS = 4, 300, 1e-8
 # Rows that others are placed against: all while there are few, then a sample.
 ANCHORS = 15
 
@@ -78,7 +80,15 @@ class Placement:
 
 
 def best_placement(observations: Observations, rank: int, rng: np.random.Generator) -> Placement | None:
-    """The placement that reaches most rows: from the best of a few seed blocks, of many if that does not reach all."""
+    """The placement that reaches most rows: from the best of a few seed blocks, of many if that does not reach all.
+
+    With noise, averaged over several blocks.
+    """
+    best = _furthest(observations, rank, rng)
+    return None if best is None else steadied(observations, rank, best, rng)
+
+
+def _furthest(observations: Observations, rank: int, rng: np.random.Generator) -> Placement | None:
     best: Placement | None = None
     for tries in (FEW_TRIES, TRIES):
         for seed in find_blocks(observations, rank, rng, tries)[:SEEDS]:
@@ -118,6 +128,57 @@ def place(observations: Observations, rank: int, seed: Indices, rng: np.random.G
             rows = left[good]
             factor[rows], wave[rows], share[rows] = solution[good], count, shares[good]
     return Placement(factor, seed, wave, share)
+
+
+def steadied(observations: Observations, rank: int, first: Placement, rng: np.random.Generator) -> Placement:
+    """With noise: the same rows placed from several other blocks, aligned by a rotation, and averaged.
+
+    Rows enter with the inverse square of what they leave of the entries they see, so that one badly attached does no
+    harm. Without noise the placement comes back as it was.
+    """
+    known = np.flatnonzero(first.placed)
+    sample = np.sort(rng.permutation(known)[:SAMPLE])
+    values, seen = observations.pairs(known, sample)
+    misfit = _misfit(first.factor, known, sample, values, seen)
+    size = np.sqrt(np.mean(values[seen] ** 2)) if seen.any() else 0.0
+    if not np.median(misfit) > NOISELESS * size:
+        return first
+    weights = 1 / (misfit**2 + np.median(misfit) ** 2)
+    total, weight = first.factor[known] * weights[:, None], weights.copy()
+    others = 0
+    for seed in find_blocks(observations, rank, rng):
+        if others == AVERAGED or len(np.intersect1d(seed, first.seed)) > len(seed) // 2:
+            continue
+        other = place(observations, rank, seed, rng)
+        if other is None:
+            continue
+        both = np.flatnonzero(other.placed[known])
+        left = _misfit(other.factor, known[both], sample, values[both], seen[both])
+        if len(both) < 2 * rank or np.median(left) > 3 * np.median(misfit):
+            continue
+        theirs = 1 / (left**2 + np.median(misfit) ** 2)
+        mean = total[both] / weight[both, None]
+        turn = _rotation(other.factor[known[both]], mean, np.minimum(theirs, weight[both]))
+        total[both] += theirs[:, None] * (other.factor[known[both]] @ turn)
+        weight[both] += theirs
+        others += 1
+    factor = first.factor.copy()
+    factor[known] = total / weight[:, None]
+    return replace(first, factor=factor)
+
+
+def _misfit(
+    factor: NDArray[np.float64], rows: Indices, cols: Indices, values: NDArray[np.float64], seen: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Root-mean-square residual of each row on the entries it sees."""
+    gap = np.where(seen, factor[rows] @ factor[cols].T - values, 0)
+    return np.sqrt(np.sum(gap**2, axis=1) / np.maximum(seen.sum(axis=1), 1))
+
+
+def _rotation(A: Array, B: Array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The orthogonal Q that brings AQ nearest to B, rows weighted."""
+    left, _, right = np.linalg.svd(A.T @ (weights[:, None] * B))
+    return left @ right
 
 
 def _anchors(wave: NDArray[np.int64], rank: int, rng: np.random.Generator) -> Indices:

@@ -17,6 +17,7 @@ from unrelu.kernels.threads import owning_the_cores
 from unrelu.kernels.tiled import TiledKernel
 from unrelu.losses import Observed
 from unrelu.observations import Observations
+from unrelu.pieces import pieces
 from unrelu.problems.psd import PSDProblem
 from unrelu.sensitivity import RowFormula, Samples, System, spanning
 
@@ -68,6 +69,7 @@ class _Fit:
     """What is worked out once: nothing n×n."""
 
     place: Indices  # of each row among those kept, −1 for the others
+    piece: Indices  # of each row: rows of two pieces never see each other, not even through others
     kept: Indices
     rows: RowFormula | None
     noise: Noise
@@ -191,7 +193,7 @@ class ErrorBars:
             self._used = ROWS if method == "auto" else method
             return variances
         a, b = fit.place[i], fit.place[j]
-        known = np.flatnonzero((a >= 0) & (b >= 0))
+        known = np.flatnonzero((a >= 0) & (b >= 0) & (fit.piece[i] == fit.piece[j]))
         if method == "auto":
             method = ROWS if fit.accurate else EXACT if len(known) <= SAMPLES else SAMPLED
         self._used = method
@@ -248,18 +250,24 @@ class ErrorBars:
             one = seen_alike(kernel) if self.pairs == "auto" else self.pairs == "one"
             rows = RowFormula.of(kernel, spanning(U), one=one)
             if not rows.weak.any():
-                place = np.full(n, -1, np.intp)
+                parts = pieces(observations)
+                place, piece = np.full((2, n), -1, np.intp)
                 place[kept] = np.arange(len(kept))
-                noise = _noise(kernel, observations, U, rows)
-                useful = noise.degrees_of_freedom > 0
-                return _Fit(place, kept, rows, noise, useful and self._accurate(System(kernel, rows), observations))
+                for number, part in enumerate(parts):
+                    piece[kept[part]] = number
+                noise = _noise(kernel, observations, U, rows, len(parts))
+                accurate = noise.degrees_of_freedom > 0 and self._accurate(
+                    System(kernel, rows), observations, piece[kept]
+                )
+                return _Fit(place, piece, kept, rows, noise, accurate)
             kept = kept[~rows.weak]
         words = (
             f"no row sees {rank} independent others, so that nothing tells noise from signal: every error is infinite"
         )
-        return _Fit(np.full(n, -1, np.intp), kept[:0], None, Noise(float("inf"), 0, self.pairs, words), False)
+        nowhere = np.full(n, -1, np.intp)
+        return _Fit(nowhere, nowhere, kept[:0], None, Noise(float("inf"), 0, self.pairs, words), False)
 
-    def _accurate(self, system: System, observations: Observations) -> bool:
+    def _accurate(self, system: System, observations: Observations, piece: Indices) -> bool:
         """Whether random unseen entries have nearly the exact error; where there are none, random others."""
         m = observations.size
         rng = np.random.default_rng(self._seed)
@@ -267,7 +275,7 @@ class ErrorBars:
         for _ in range(1 if m >= ENOUGH else 2):
             i, j = rng.integers(0, m, (2, 6 * m))
             times = observations.times_seen(i, j)
-            unseen = np.flatnonzero((times == 0) & (i != j))[:m]
+            unseen = np.flatnonzero((times == 0) & (i != j) & (piece[i] == piece[j]))[:m]
             if unseen.size == 0:
                 return len(system.basis) > len(system.basis[0]) / ACCURATE  # all seen: the share that is off is r/n
             i, j = i[unseen], j[unseen]
@@ -287,10 +295,10 @@ def pairs_checked(pairs: Any) -> str:
     return pairs
 
 
-def _noise(kernel: TiledKernel, observations: Observations, U: Array, rows: RowFormula) -> Noise:
+def _noise(kernel: TiledKernel, observations: Observations, U: Array, rows: RowFormula, frames: int) -> Noise:
     count, once, weighted = pair_residuals(kernel, U)
     m, r = rows.basis.shape
-    unknowns = m * r - r * (r - 1) // 2
+    unknowns = m * r - frames * (r * (r - 1) // 2)  # every piece has a frame of its own, which does not count
     values, squares = (count, once) if rows.one else (observations.count, weighted + 4 * kernel.constant)
     freedom, pairs = values - unknowns, "one" if rows.one else "independent"
     what = f"{values} seen {'pairs with one noise each' if rows.one else 'entries with a noise each'}"

@@ -49,7 +49,9 @@ def coverage(seeds):
         shares, alone, seen, levels, methods = [], [], [], [], Counter()
         for seed in range(seeds):
             instance, X = noisy(n, rank, sigma, pairs, seed)
-            completion = unrelu.complete(X, rank, method="gauss-newton", start="tailored", rng=0)
+            # At rank 25 of 120 auto finds the same fit, but tries several starts to make sure.
+            how = {"method": "gauss-newton", "start": "tailored"} if rank == 25 else {}
+            completion = unrelu.complete(X, rank, rng=0, **how)
             bars = completion.error_bars()
             i, j = np.nonzero(np.isnan(X) & np.isnan(X.T))
             shares.append(covered(bars, i, j, instance.truth[i, j]))

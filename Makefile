@@ -18,6 +18,7 @@ bench:
 	python benchmarks/foundation.py
 	python benchmarks/methods.py
 	python benchmarks/peers.py
+	python benchmarks/error_bars.py
 
 picture:
 	unrelu demo -o build/demo && cp build/demo/completed.png docs/images/completed.png

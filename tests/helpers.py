@@ -71,3 +71,43 @@ def remainder_order(function, derivative, steps=(1e-1, 1e-2, 1e-3)):
     """The order p of |f(t) − model(t)| = O(t^p), fitted on a log-log scale."""
     gaps = [abs(function(t) - derivative(t)) for t in steps]
     return np.polyfit(np.log(steps), np.log(gaps), 1)[0]
+
+
+def error_reference(X, U, *, one):
+    """Exact covariance of the fit, by the book: every seen pair a row of J, a pseudo-inverse, nothing clever.
+
+    Returns the variance of every entry for unit noise, the blocks of JᵀWJ, the noise level and its degrees of freedom.
+    """
+    n, r = U.shape
+    seen = ~np.isnan(X)
+    rows, weights, own, gaps = [], [], [], []
+    for i in range(n):
+        for j in range(i, n):
+            places = {(i, j), (j, i)}
+            values = [X[place] for place in places if seen[place]]
+            if values:
+                derivative = np.zeros((n, r))
+                derivative[i] += U[j]
+                derivative[j] += U[i]
+                rows.append(derivative.ravel())
+                weights.append(len(values))
+                own.append(1.0 if one else 1 / len(values))
+                gaps.append([U[i] @ U[j] - value for value in values])
+    J, W, own = np.array(rows), np.array(weights, float), np.array(own)
+    A = (J.T * W) @ J
+    spread = np.linalg.pinv(A, rcond=1e-10, hermitian=True) @ (J.T * W)
+    C = (spread * own) @ spread.T
+    derivatives = np.zeros((n, n, n, r))
+    for i in range(n):
+        for j in range(n):
+            derivatives[i, j, i] += U[j]
+            derivatives[i, j, j] += U[i]
+    D = derivatives.reshape(n * n, n * r)
+    variances = np.einsum("ek,kl,el->e", D, C, D).reshape(n, n)
+    unknowns = n * r - r * (r - 1) // 2
+    if one:
+        squares, count = sum(np.mean(gap) ** 2 for gap in gaps), len(gaps)
+    else:
+        squares, count = sum(g * g for gap in gaps for g in gap), seen.sum()
+    blocks = np.stack([A[k * r : (k + 1) * r, k * r : (k + 1) * r] for k in range(n)])
+    return variances, blocks, np.sqrt(squares / (count - unknowns)), count - unknowns

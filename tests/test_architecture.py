@@ -31,6 +31,8 @@ ROOMS = [
     ["continuation", "floor"],
     ["certificates"],
     ["escalate"],
+    ["sensitivity"],
+    ["uncertainty"],
     ["completion"],
     ["complete"],
     ["comparison"],

@@ -24,6 +24,7 @@ from unrelu.stopping import (
     RelativeGradientNormBelow,
     Stagnation,
 )
+from unrelu.uncertainty import ErrorBars, Noise
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,7 @@ __all__ = [
     "CompletionWarning",
     "DetailBelow",
     "Direct",
+    "ErrorBars",
     "GaussNewton",
     "Gaussian",
     "GradientDescent",
@@ -50,6 +52,7 @@ __all__ = [
     "MaxIterations",
     "MaxSeconds",
     "MomentumPAM",
+    "Noise",
     "ObjectiveBelow",
     "Observed",
     "OneSided",

@@ -27,6 +27,7 @@ from unrelu.remarks import remarks
 from unrelu.run import run
 from unrelu.solvers import METHODS, Solver
 from unrelu.stopping import MaxIterations, StoppingRule
+from unrelu.uncertainty import pairs_checked
 
 __all__ = ["complete"]
 
@@ -50,6 +51,7 @@ def complete(
     tol: float | StoppingRule | None = None,
     max_iter: int | None = None,
     truth: Any = None,
+    pairs: str = "auto",
     rng: Any = None,
     callback: Callable[[Record], object] | None = None,
     progress: bool = False,
@@ -87,6 +89,9 @@ def complete(
         Default: the method's own.
     truth : array of shape (n, n), optional
         For history and summaries only, never used in solving.
+    pairs : {"auto", "one", "independent"}
+        Whether (i, j) and (j, i) carry one noise or two, for :meth:`Completion.standard_errors`. ``auto``: one if
+        pattern and values are exactly symmetric.
     rng : int, Generator or None
         For the start; the same seed gives the same answer.
     callback : callable, optional
@@ -133,6 +138,7 @@ def complete(
         )
     stopping = _stopping(tol, max_iter, solver, observations.dtype)
     truth = None if truth is None else truth_checked(truth, n, observations.labels)
+    pairs = pairs_checked(pairs)
     generator = _generator(rng)
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
@@ -174,6 +180,7 @@ def complete(
         left=None if outcome.left is None else outcome.left * root,
         right=None if outcome.right is None else outcome.right * root,
         apart=outcome.apart,
+        pairs=pairs,
     )
 
 

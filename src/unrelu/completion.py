@@ -16,6 +16,7 @@ from unrelu.files import replacing
 from unrelu.history import History, Record, Stop, Verdict, finite
 from unrelu.kernels.memory import require_memory
 from unrelu.observations import Observations, same_labels
+from unrelu.uncertainty import ErrorBars, Noise
 
 __all__ = ["Completion"]
 
@@ -56,6 +57,8 @@ class Completion:
         A two-factor method's own L and R; ``factor`` is then that of the nearest positive semidefinite matrix.
     apart : float
         ‖LRᵀ − UUᵀ‖_F / ‖UUᵀ‖_F: how far those two are from each other.
+    pairs : {"auto", "one", "independent"}
+        Whether (i, j) and (j, i) carry one noise or two; for the error bars.
     """
 
     factor: Array
@@ -74,6 +77,7 @@ class Completion:
     left: Array | None = field(default=None, repr=False)
     right: Array | None = field(default=None, repr=False)
     apart: float = 0.0
+    pairs: str = "auto"
 
     @property
     def rank(self) -> int:
@@ -126,6 +130,48 @@ class Completion:
                 "or their values differ); pass the matrix as it was"
             )
         return observations
+
+    @property
+    def noise(self) -> Noise:
+        """Noise level of the seen entries, with degrees of freedom; after :meth:`load` call ``error_bars(X)`` first."""
+        return self.error_bars().noise
+
+    def standard_errors(self, rows: ArrayLike, cols: ArrayLike, X: Any = None) -> Any:
+        """Standard errors of the fit at integer positions that broadcast; infinite in rows that are not determined.
+
+        Parameters
+        ----------
+        rows, cols : array of int
+        X : optional
+            The matrix that was completed; needed only after :meth:`load`.
+        """
+        return self.error_bars(X).standard_errors(rows, cols)
+
+    def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
+        """(low, high): between them the noiseless entry lies with probability ``level``.
+
+        Parameters
+        ----------
+        rows, cols : array of int
+            Positions that broadcast against each other.
+        level : float, default 0.95
+        X : optional
+            The matrix that was completed; needed only after :meth:`load`.
+        """
+        return self.error_bars(X).interval(rows, cols, level)
+
+    def error_bars(self, X: Any = None) -> ErrorBars:
+        """The error bars of this fit, made when first asked for; ``error_bars().method`` says how they were found."""
+        if X is not None or "_error_bars" not in self.__dict__:
+            made = ErrorBars(self.factor, self.seen_entries(X), pairs=self.pairs, determined=self._determined_rows())
+            self.__dict__["_error_bars"] = made  # as functools.cached_property does
+        return self.__dict__["_error_bars"]
+
+    def _determined_rows(self) -> NDArray[np.bool_]:
+        """Rows whose entries have finite errors."""
+        determined = np.ones(self.size, bool)
+        determined[self.undetermined_rows] = False
+        return determined
 
     def _dense(self) -> Array:
         require_memory(self.size**2 * self.factor.itemsize, f"a {self.size}×{self.size} matrix")
@@ -186,6 +232,7 @@ class Completion:
             "apart": self.apart,
             "seen": list(self.seen),
             "iteration": self.iteration,
+            "pairs": self.pairs,
             "undetermined_rows": self.undetermined_rows.tolist(),
             "labels": None if self.labels is None else [str(label) for label in self.labels],
         }
@@ -218,6 +265,7 @@ class Completion:
                 labels=None if about["labels"] is None else tuple(about["labels"]),
                 seen=(int(about["seen"][0]), float(about["seen"][1])),
                 iteration=about["iteration"],
+                pairs=about.get("pairs", "auto"),
                 undetermined_rows=np.array(about["undetermined_rows"], np.intp),
                 left=left,
                 right=right,

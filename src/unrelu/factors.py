@@ -9,7 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.errors import InputError
 
-__all__ = ["align", "dense", "distance", "entries", "nearest_psd", "products_apart", "relative_error"]
+__all__ = [
+    "align",
+    "dense",
+    "distance",
+    "entries",
+    "nearest_psd",
+    "positions_checked",
+    "products_apart",
+    "relative_error",
+]
 
 Array = NDArray[np.floating[Any]]
 
@@ -33,12 +42,13 @@ def entries(U: Array, rows: ArrayLike, cols: ArrayLike) -> Array:
     >>> entries(np.array([[1.0], [2.0], [3.0]]), [0, 1], [2, 2])
     array([3., 6.])
     """
-    i, j = np.broadcast_arrays(_positions(rows, len(U)), _positions(cols, len(U)))
+    i, j = np.broadcast_arrays(positions_checked(rows, len(U)), positions_checked(cols, len(U)))
     result: Array = np.einsum("...k,...k->...", U[i], U[j])
     return result
 
 
-def _positions(index: ArrayLike, n: int) -> NDArray[np.intp]:
+def positions_checked(index: ArrayLike, n: int) -> NDArray[np.intp]:
+    """Integer positions between −n and n, or an error."""
     places = np.asarray(index)
     if places.size == 0:
         return places.astype(np.intp)

@@ -166,6 +166,18 @@ class Observations:
             count += seen
         return total / (self.unit * np.maximum(count, 1)), count > 0
 
+    def times_seen(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> NDArray[np.uint8]:
+        """How often each pair (rows[k], cols[k]) was seen: 0, 1 or 2, once at most on the diagonal."""
+        if sp.issparse(self.data):
+            stored = sp.csr_array(
+                (np.ones(self.data.nnz, np.uint8), self.data.indices, self.data.indptr), shape=self.data.shape
+            )
+            found = (stored[i, j] for i, j in ((rows, cols), (cols, rows)))
+            forward, backward = (np.asarray(part.toarray() if sp.issparse(part) else part, np.uint8) for part in found)
+        else:
+            forward, backward = ((~np.isnan(self.data[i, j])).view(np.uint8) for i, j in ((rows, cols), (cols, rows)))
+        return np.where(rows == cols, forward, forward + backward)
+
     def absent(self, rows: slice, cols: slice, values: FloatArray) -> BoolArray:
         """Which entries of a block (with these ``values``) are unseen because of their value."""
         if self.threshold is None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from unrelu.complete import complete
 from unrelu.completion import Completion
-from unrelu.errors import CompletionWarning
+from unrelu.errors import CompletionWarning, InputError
 from unrelu.files import check_target, read_matrix, write_matrix
-from unrelu.history import Record, Stop
+from unrelu.history import Record, Stop, finite
 from unrelu.initialise import STARTS
+from unrelu.kernels.memory import require_memory
 from unrelu.shell.common import (
     DONE,
     NOT_CONVERGED,
@@ -68,6 +72,12 @@ def complete_command(
     fit: Annotated[
         bool, typer.Option("--fit", help="Write the fit everywhere instead of keeping seen entries as given.")
     ] = False,
+    errors_out: Annotated[
+        Path | None, typer.Option(help="Also write the standard error of every entry of the fit to this file.")
+    ] = None,
+    pairs: Annotated[
+        str, typer.Option(help="Whether (i, j) and (j, i) carry one noise or two: auto, one or independent.")
+    ] = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -75,6 +85,10 @@ def complete_command(
     limit = checked_threshold(threshold, no_threshold)
     inputs = [path for path in (file, unknown, truth) if path is not None]
     check_target(output, inputs=inputs)
+    if errors_out is not None:
+        check_target(errors_out, inputs=inputs)
+        if os.path.realpath(errors_out) == os.path.realpath(output):
+            raise InputError(f"--output and --errors-out must be two files, got {errors_out} for both")
     table = read_matrix(file, header=header, labels=labels, missing=missing or ())
     require_square(table, file)
     names = labels_of(table, file)
@@ -92,6 +106,7 @@ def complete_command(
             tol=tol,
             max_iter=max_iter,
             truth=None if truth is None else dense_values(side_table(truth, names)),
+            pairs=pairs,
             rng=seed,
             progress=not quiet and not as_json and sys.stderr.isatty(),
             callback=None if quiet or as_json or sys.stderr.isatty() else _plain_line,
@@ -99,22 +114,37 @@ def complete_command(
     notes = [str(w.message) for w in caught if issubclass(w.category, CompletionWarning)]
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
-    write_matrix(
-        output,
-        completion.matrix() if fit else completion.filled(),
-        rows=names if table.rows else None,
-        columns=names,
-    )
+    row_names = names if table.rows else None
+    errors = None if errors_out is None else _errors(completion)
+    write_matrix(output, completion.matrix() if fit else completion.filled(), rows=row_names, columns=names)
+    if errors_out is not None:
+        write_matrix(errors_out, errors, rows=row_names, columns=names)
     if as_json:
-        out(json.dumps({**completion.summary(), "output": str(output), "warnings": notes}))
+        written = {} if errors_out is None else {"errors_output": str(errors_out), "noise": _noise(completion)}
+        out(json.dumps({**completion.summary(), "output": str(output), **written, "warnings": notes}))
     else:
         for note in notes:
             say(f"warning: {note}")
         if not quiet:
             _report(completion, output)
+            if errors_out is not None:
+                out(f"{completion.noise}; errors by {completion.error_bars().method}")
+                out(f"wrote {errors_out}")
     if quiet and not completion.verdict.converged:
         say(f"not converged: {completion.verdict.reason}")
     return DONE if completion.verdict.converged else NOT_CONVERGED
+
+
+def _errors(completion: Completion) -> Any:
+    """The standard error of every entry; n×n, as the file will be."""
+    places = np.arange(completion.size)
+    require_memory(completion.size**2 * 40, f"the standard errors of a {completion.size}×{completion.size} matrix")
+    return completion.standard_errors(places[:, None], places)
+
+
+def _noise(completion: Completion) -> dict[str, Any]:
+    noise = completion.noise
+    return finite({**asdict(noise), "method": completion.error_bars().method})
 
 
 def _plain_line(record: Record) -> None:

@@ -35,6 +35,7 @@ ROOMS = [
     ["uncertainty"],
     ["completion"],
     ["complete"],
+    ["certify"],
     ["comparison"],
     ["compare"],
     ["estimators"],

@@ -5,6 +5,8 @@ Start with :func:`complete`.
 
 from typing import TYPE_CHECKING, Any
 
+from unrelu.certificates.certificate import Certificate
+from unrelu.certify import certify
 from unrelu.compare import compare
 from unrelu.comparison import Comparison
 from unrelu.complete import complete
@@ -36,6 +38,7 @@ __all__ = [
     "GNMR",
     "PAM",
     "SDP",
+    "Certificate",
     "Clique",
     "Comparison",
     "Completion",
@@ -70,6 +73,7 @@ __all__ = [
     "Stop",
     "Tailored",
     "Verdict",
+    "certify",
     "compare",
     "complete",
 ]

@@ -181,6 +181,9 @@ def complete(
         right=None if outcome.right is None else outcome.right * root,
         apart=outcome.apart,
         pairs=pairs,
+        threshold=observations.threshold,
+        side=observations.seen,
+        unknown=unknown,
     )
 
 

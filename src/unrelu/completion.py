@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu import factors
-from unrelu.errors import InputError
+from unrelu.certificates.determinacy import LEVELS, Determinacy, determine
+from unrelu.certificates.direct import DataError
+from unrelu.certificates.intervals import entry_bounds
+from unrelu.errors import InputError, unknown_name
 from unrelu.files import replacing
 from unrelu.history import History, Record, Stop, Verdict, finite
 from unrelu.kernels.memory import require_memory
+from unrelu.kernels.threads import owning_the_cores
 from unrelu.observations import Observations, same_labels
+from unrelu.problems.psd import PSDProblem
 from unrelu.uncertainty import ErrorBars, Noise
 
 __all__ = ["Completion"]
@@ -23,6 +29,8 @@ __all__ = ["Completion"]
 Array = NDArray[np.floating[Any]]
 
 FORMAT = 1
+# Rows that are determined but not by steps that carry a bound are taken to be this accurate, as a share of their size.
+UNPROVED = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +67,9 @@ class Completion:
         ‖LRᵀ − UUᵀ‖_F / ‖UUᵀ‖_F: how far those two are from each other.
     pairs : {"auto", "one", "independent"}
         Whether (i, j) and (j, i) carry one noise or two; for the error bars.
+    threshold, side, unknown
+        What absence says: ``threshold``, ``seen`` and ``unknown`` of :func:`unrelu.complete`. ``unknown`` is a
+        reference, and None after :meth:`load`.
     """
 
     factor: Array
@@ -78,6 +89,9 @@ class Completion:
     right: Array | None = field(default=None, repr=False)
     apart: float = 0.0
     pairs: str = "auto"
+    threshold: float | None = 0.0
+    side: str = "above"
+    unknown: Any = field(default=None, repr=False)
 
     @property
     def rank(self) -> int:
@@ -93,20 +107,30 @@ class Completion:
         """Entries of the fit at integer positions that broadcast against each other."""
         return factors.entries(self.factor, rows, cols)
 
-    def matrix(self) -> Any:
-        """The fit everywhere, UUᵀ: an n×n array, or a data frame if the input was one."""
-        return self._framed(self._dense())
+    def matrix(self, undetermined: str = "keep") -> Any:
+        """The fit everywhere, UUᵀ: an n×n array, or a data frame if the input was one.
 
-    def filled(self, X: Any = None) -> Any:
+        Parameters
+        ----------
+        undetermined : {"keep", "nan"}
+            ``nan`` blanks the entries that the data do not determine; see :attr:`determinacy`.
+        """
+        result = self._dense()
+        return self._framed(self._blanked(result) if _blank(undetermined) else result)
+
+    def filled(self, X: Any = None, undetermined: str = "keep") -> Any:
         """Seen entries as they were given, the rest from the fit.
 
         Parameters
         ----------
         X : optional
             The matrix that was completed; needed only after :meth:`load`, which does not bring it back.
+        undetermined : {"keep", "nan"}
+            ``nan`` blanks the unseen entries that the data do not determine.
         """
         observations = self.seen_entries(X)
         result = self._dense()
+        result = self._blanked(result) if _blank(undetermined) else result
         n, band = self.size, 256
         for start in range(0, n, band):
             rows = slice(start, min(start + band, n))
@@ -130,6 +154,82 @@ class Completion:
                 "or their values differ); pass the matrix as it was"
             )
         return observations
+
+    def with_data(self, X: Any, unknown: Any = None) -> Completion:
+        """The same completion with the matrix it was made from: what :meth:`load` does not bring back."""
+        self.seen_entries(X)
+        return replace(self, source=X, unknown=unknown)
+
+    def observed(self) -> Observations:
+        """What was seen and what absence says, read again from the caller's matrix."""
+        self.seen_entries()
+        return Observations.of(self.source, threshold=self.threshold, seen=self.side, unknown=self.unknown)
+
+    @cached_property
+    def _judged(self) -> tuple[Observations, DataError, Determinacy]:
+        with owning_the_cores():
+            observations = self.observed()
+            factor = self.factor.astype(np.float64) / np.sqrt(observations.unit)
+            error = DataError.of(observations, self.rank, None)
+            value = PSDProblem(observations, self.rank).evaluate(factor.astype(observations.dtype)).value
+            rng = np.random.default_rng([self.size, self.rank])  # the same question, the same answer
+            return observations, error, determine(observations, factor, error, float(np.sqrt(4 * value)), rng)
+
+    @property
+    def determinacy(self) -> NDArray[np.str_]:
+        """Per row ``proved``, ``generic``, ``local`` or ``no``, relative to its component; found when first asked for.
+
+        ``proved``: one place only, by linear steps with error bounds. ``generic``: one place for factors in general
+        position (with noise: if the data were as the fit has them). ``local``: it cannot move a little, but may have
+        another place. ``no``: it can move. :func:`unrelu.certify` looks for further proofs, and explains.
+        """
+        return self._judged[2].level
+
+    @property
+    def determined(self) -> NDArray[np.bool_]:
+        """The largest set of rows among which every entry has one value: ``proved`` or ``generic``, one component."""
+        return self._judged[2].determined
+
+    @property
+    def components(self) -> NDArray[np.int64]:
+        """Which component each row belongs to, 0 the largest, −1 for none: between components there is no frame."""
+        return self._judged[2].components
+
+    def entry_determinacy(self, rows: ArrayLike, cols: ArrayLike) -> NDArray[np.str_]:
+        """One of the four words for entries at integer positions that broadcast; a seen entry is ``proved``."""
+        i, j = self._places(rows, cols)
+        seen = self._judged[0].times_seen(i.ravel(), j.ravel()) > 0
+        return np.array(LEVELS)[self._judged[2].of_entries(i.ravel(), j.ravel(), seen)].reshape(i.shape)
+
+    def bounds(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Guaranteed (low, high) for entries at integer positions that broadcast: the truth is inside, without noise.
+
+        Where an entry is not determined, linear programs bound it from the row's seen entries and what absence says.
+        """
+        i, j = self._places(rows, cols)
+        observations, error, found = self._judged
+        factor = self.factor.astype(np.float64) / np.sqrt(observations.unit)
+        body = found.determined
+        bound = np.full(self.size, np.inf)
+        for group in found.groups[:1]:
+            bound = np.minimum(bound, group.bound)
+        sizes = np.linalg.norm(factor, axis=1)
+        bound = np.where(np.isfinite(bound) & found.agrees, bound, np.maximum(UNPROVED, 2 * self.residual) * sizes)
+        low, high = entry_bounds(observations, factor, bound, body, error, i.ravel(), j.ravel())
+        return low.reshape(i.shape) * observations.unit, high.reshape(i.shape) * observations.unit
+
+    def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        i, j = (factors.positions_checked(index, self.size) % self.size for index in (rows, cols))
+        i, j = np.broadcast_arrays(i, j)
+        return i, j
+
+    def _blanked(self, matrix: Array) -> Array:
+        found = self._judged[2]
+        for row in range(self.size):
+            together = (found.components == found.components[row]) & (found.components[row] >= 0)
+            known = together & (np.minimum(found.rank_of, found.rank_of[row]) >= LEVELS.index("generic"))
+            matrix[row, ~known] = np.nan
+        return matrix
 
     @property
     def noise(self) -> Noise:
@@ -169,9 +269,11 @@ class Completion:
 
     def _determined_rows(self) -> NDArray[np.bool_]:
         """Rows whose entries have finite errors."""
-        determined = np.ones(self.size, bool)
-        determined[self.undetermined_rows] = False
-        return determined
+        if self.source is None:  # only the quick answer came back with the file
+            determined = np.ones(self.size, bool)
+            determined[self.undetermined_rows] = False
+            return determined
+        return self.determined
 
     def _dense(self) -> Array:
         require_memory(self.size**2 * self.factor.itemsize, f"a {self.size}×{self.size} matrix")
@@ -233,6 +335,8 @@ class Completion:
             "seen": list(self.seen),
             "iteration": self.iteration,
             "pairs": self.pairs,
+            "threshold": self.threshold,
+            "side": self.side,
             "undetermined_rows": self.undetermined_rows.tolist(),
             "labels": None if self.labels is None else [str(label) for label in self.labels],
         }
@@ -266,6 +370,8 @@ class Completion:
                 seen=(int(about["seen"][0]), float(about["seen"][1])),
                 iteration=about["iteration"],
                 pairs=about.get("pairs", "auto"),
+                threshold=about.get("threshold", 0.0),
+                side=about.get("side", "above"),
                 undetermined_rows=np.array(about["undetermined_rows"], np.intp),
                 left=left,
                 right=right,
@@ -277,3 +383,9 @@ class Completion:
             raise
         except Exception as error:  # a damaged file may make NumPy, zipfile or the lines above raise almost anything
             raise InputError(f"{path.name} is not a saved completion, or only half of one ({error})") from None
+
+
+def _blank(undetermined: Any) -> bool:
+    if undetermined not in ("keep", "nan"):
+        raise unknown_name("undetermined", undetermined, ["keep", "nan"])
+    return bool(undetermined == "nan")

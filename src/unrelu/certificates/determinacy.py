@@ -60,7 +60,8 @@ class Determinacy:
     proofs : tuple of str
         What was used: ``direct``, ``polar``, ``reflection``, ``stress``.
     agrees : bool
-        Whether the fit agrees with every seen entry to the error of the data.
+        Whether the fit agrees with every seen entry to the error of the data. If not, nothing is ``proved``, and what
+        is called ``generic`` would be determined if the data were as the fit has them.
     stress : PSDStress or None
     skipped : str or None
         Which test was left out, and why.
@@ -106,6 +107,8 @@ def determine(
     if groups and not agrees:  # rows without a place may be what does not fit
         rows = np.flatnonzero(np.any([group.inside for group in groups], axis=0))
         agrees = _misfit(observations, factor, groups) <= _allowed(observations, sizes[rows], error)
+    if not agrees:
+        groups, proofs = _bodies(observations, factor, replace(error, as_fitted=True), rng)
     rank_of, components = np.full(n, NO), np.full(n, -1)
     for number, group in enumerate(groups):
         fresh = group.inside & (components < 0)
@@ -189,12 +192,12 @@ def _mirrored_rows(observations: Observations, factor: Floats, error: DataError,
             if len(strength) < rank - 1 or strength[rank - 2] <= 4 * slack:
                 continue
             normal = axes[-1]
-            gap = factor[rows] @ factor[i] - values[0, seen[0]]
+            gap = error.gap(factor[rows] @ factor[i] - values[0, seen[0]])
             noise = error.absolute + error.relative * sizes[i] * sizes[rows]
             missed = np.linalg.norm((np.abs(gap) + noise) * weights) / weights.max()
             along = float((missed + sizes[i] * slack) / (strength[rank - 2] - slack))
         height = abs(float(factor[i] @ normal))
-        off = abs(float(sizes[i] ** 2 - own[0, 0])) + error.absolute + error.relative * sizes[i] ** 2
+        off = float(np.abs(error.gap(sizes[i] ** 2 - own)).max()) + error.absolute + error.relative * sizes[i] ** 2
         across = (off + 2 * along * sizes[i]) / max(height, 1e-300)
         reach = along + across
         if reach > 1e-3 * sizes[i]:

@@ -46,10 +46,14 @@ MOST_GROUPS = 16
 
 @dataclass(frozen=True)
 class DataError:
-    """|error of m_ij| ≤ absolute + relative · ‖u_i‖‖u_j‖, in units of ``observations.unit``."""
+    """|error of m_ij| ≤ absolute + relative · ‖u_i‖‖u_j‖, in units of ``observations.unit``.
+
+    With ``as_fitted`` the fit itself stands for the data: what would be determined if they were without noise.
+    """
 
     absolute: float
     relative: float
+    as_fitted: bool = False
 
     @classmethod
     def of(cls, observations: Observations, rank: int, data_error: float | None) -> DataError:
@@ -57,6 +61,10 @@ class DataError:
         rounding = float(np.finfo(observations.dtype).eps) * (rank + 2)
         absolute = 0.0 if data_error is None else data_error / observations.unit
         return cls(absolute, rounding if data_error is None else 2e-16 * (rank + 2))
+
+    def gap(self, difference: Floats) -> Floats:
+        """What the fit leaves of the data."""
+        return np.zeros_like(difference) if self.as_fitted else difference
 
     def of_pairs(self, left: Floats, right: Floats) -> Floats:
         """The bound for rows of these norms."""
@@ -141,7 +149,7 @@ def from_block(observations: Observations, factor: Floats, error: DataError, see
     if not seen.all():
         return None
     unit = factor[seed] / sizes[:, None]
-    gap = (factor[seed] @ factor[seed].T - values) / np.outer(sizes, sizes)
+    gap = error.gap(factor[seed] @ factor[seed].T - values) / np.outer(sizes, sizes)
     noise = error.of_pairs(sizes, sizes) / np.outer(sizes, sizes)
     weakest = float(np.linalg.svd(unit, compute_uv=False)[rank - 1])
     if weakest <= np.sqrt(GRAM_ROUNDING):
@@ -206,7 +214,7 @@ def _bounds(
     weights = 1 / bound[anchors]
     scale = float(weights.max())
     weights = weights / scale
-    gap = np.where(seen, factor[left] @ factor[anchors].T - values, 0)
+    gap = error.gap(np.where(seen, factor[left] @ factor[anchors].T - values, 0))
     noise = np.where(seen, error.of_pairs(sizes[left], sizes[anchors]), 0)
     misfit = np.sqrt((gap**2) @ weights**2) + np.sqrt((noise**2) @ weights**2)
     counted = np.sqrt(seen.sum(axis=1)) / scale  # ‖W δ_S‖

@@ -89,7 +89,7 @@ def _equations(
     i, j = rows[places[:, 0]], cols[places[:, 1]]
     scale = sizes[i] * sizes[j]
     across = np.einsum("ka,kb->kab", factor[i], factor[j]) / scale[:, None, None]
-    gap = np.abs(np.einsum("ka,ka->k", factor[i], factor[j]) - values[places[:, 0], places[:, 1]])
+    gap = np.abs(error.gap(np.einsum("ka,ka->k", factor[i], factor[j]) - values[places[:, 0], places[:, 1]]))
     moved = (first.bound[i] / sizes[i] + second.bound[j] / sizes[j]) * 1.01
     noise = (error.absolute + error.relative * scale) / scale
     return _Equations(

@@ -1,0 +1,285 @@
+"""The front door of the certificates: what the data prove."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.attach import Frame
+from unrelu.certificates.certificate import Certificate, Shortage
+from unrelu.certificates.determinacy import PROVED, Determinacy, determine, prove_by_stress
+from unrelu.certificates.direct import DataError
+from unrelu.certificates.pattern import as_factor
+from unrelu.complete import complete
+from unrelu.completion import Completion
+from unrelu.errors import CompletionWarning, InputError, is_number
+from unrelu.floor import unknowns_and_pairs
+from unrelu.kernels.threads import owning_the_cores
+from unrelu.losses import Observed, OneSided
+from unrelu.observations import Observations
+from unrelu.pieces import named_rows
+from unrelu.placement import find_blocks
+from unrelu.problems.psd import PSDProblem
+
+__all__ = ["certify"]
+
+Floats = NDArray[np.float64]
+
+# An eigenvalue of a seen block beyond the rank, as a share of the first, that no rounding explains.
+BEYOND = 1e-6
+# Absent entries may be on the wrong side by this many times the rounding of the data.
+ROUNDING = 1e3
+
+
+@owning_the_cores()
+def certify(
+    X: Any,
+    rank: int | None = None,
+    *,
+    threshold: float | None = 0.0,
+    seen: str = "above",
+    unknown: Any = None,
+    data_error: float | None = None,
+    planted: Any = None,
+    stress: bool = True,
+    rng: Any = 0,
+) -> Certificate:
+    """Say what the seen entries of a matrix prove about the rest.
+
+    The matrix is completed first; then every row is followed from a fully seen block by linear steps with error bounds,
+    groups are glued by the polar condition, and where no block starts a positive semidefinite stress is looked for.
+    ``unique`` is true only if that is a proof. With noise there is none: the certificate then speaks of stability.
+
+    Parameters
+    ----------
+    X : matrix as for :func:`unrelu.complete`, or a Completion
+    rank : int
+        Not needed with a Completion.
+    threshold, seen, unknown
+        What absence says; as for :func:`unrelu.complete`. Not needed with a Completion.
+    data_error : float, optional
+        By how much a seen entry may be off. Default: rounding of the data.
+    planted : array of shape (n, rank), optional
+        The true factor, for checking the paper's Assumptions 1 to 3 with it.
+    stress : bool, default True
+        Whether to look for a stress where linear steps do not prove everything; it takes longer.
+    rng : int, Generator or None
+        For searches; the same seed gives the same certificate.
+
+    Returns
+    -------
+    Certificate
+
+    Examples
+    --------
+    >>> import numpy as np, unrelu
+    >>> U = np.random.default_rng(0).standard_normal((60, 2))
+    >>> M = U @ U.T
+    >>> certificate = unrelu.certify(np.where(M >= 0, M, np.nan), rank=2)
+    >>> certificate.unique, certificate.kind
+    (True, 'direct')
+    >>> print(certificate.explain().splitlines()[0])
+    Proved: exactly one matrix of rank at most 2 agrees with the seen entries, and it is the only positive
+    semidefinite matrix of any rank that does.
+    """
+    if data_error is not None and not (is_number(data_error) and data_error >= 0):
+        raise InputError(f"data_error must be a number ≥ 0, or None for the rounding of the data; got {data_error!r}")
+    completion = _completed(X, rank, threshold, seen, unknown, rng)
+    observations = completion.observed()
+    known = None if planted is None else as_factor(planted, "planted", observations.size)
+    # Two streams: the same seed must not bring back the start of the completion.
+    generator = np.random.default_rng(rng if isinstance(rng, np.random.Generator) else [0 if rng is None else rng, 7])
+    factor = completion.factor.astype(np.float64) / np.sqrt(observations.unit)
+    error = DataError.of(observations, completion.rank, data_error)
+    problem = PSDProblem(observations, completion.rank, Observed())
+    misfit = float(np.sqrt(4 * problem.evaluate(factor.astype(observations.dtype)).value))
+    found = determine(observations, factor, error, misfit, generator)
+    if stress:
+        found = prove_by_stress(observations, factor, found, generator)
+    failures = dict(_failures(observations, problem, factor, found, error, generator))
+    everything = bool((found.rank_of == PROVED).all() and (found.components == 0).all())
+    unique = everything and not failures
+    symmetric = _symmetric(observations)
+    sizes = np.linalg.norm(factor, axis=1)
+    bounded = [group.bound[group.inside].max() / sizes.max() for group in found.groups if sizes.max() > 0]
+    return Certificate(
+        unique=unique,
+        kind=_kind(found, unique),
+        any_rank=unique and "reflection" not in found.proofs and ("stress" in found.proofs or _diagonal(observations)),
+        groups=tuple(np.flatnonzero((found.components == c) & (found.rank_of == PROVED)) for c in _numbers(found)),
+        failed=tuple(failures),
+        reasons=tuple(failures.values()),
+        bound=float(max(bounded)) if bounded and "stress" not in found.proofs else float("inf"),
+        determinacy=found,
+        shortages=tuple(_shortages(observations, factor, found)),
+        rank=completion.rank,
+        symmetric=symmetric,
+        observations=observations,
+        factor=completion.factor.astype(np.float64),
+        planted=known,
+        seed=int(generator.integers(2**31)),
+    )
+
+
+def _completed(X: Any, rank: Any, threshold: Any, seen: str, unknown: Any, rng: Any) -> Completion:
+    if isinstance(X, Completion):
+        if rank is not None and rank != X.rank:
+            raise InputError(f"rank must be that of the completion, {X.rank}, or left out; got {rank}")
+        return X
+    if rank is None:
+        raise InputError("certify needs the rank of the matrix; pass rank=")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CompletionWarning)  # the certificate says it better
+        return complete(X, rank, threshold=threshold, seen=seen, unknown=unknown, rng=rng)
+
+
+def _numbers(found: Determinacy) -> list[int]:
+    proved = found.components[found.rank_of == PROVED]
+    return sorted({int(c) for c in proved if c >= 0})
+
+
+def _kind(found: Determinacy, unique: bool) -> str:
+    if not found.agrees:
+        return "stability" if found.groups or (found.rank_of > 0).any() else "none"
+    if not unique and not (found.rank_of == PROVED).any():
+        return "none"
+    for name, kind in (("stress", "stress"), ("reflection", "reflection"), ("polar", "gluing"), ("direct", "direct")):
+        if name in found.proofs:
+            return kind
+    return "none"
+
+
+def _diagonal(observations: Observations) -> bool:
+    """Whether every diagonal entry was seen."""
+    data = observations.data
+    if isinstance(data, np.ndarray):
+        return not bool(np.isnan(np.diagonal(data)).any())
+    rows, cols = data.tocoo().coords
+    return int(np.sum(rows == cols)) == observations.size
+
+
+def _symmetric(observations: Observations) -> bool:
+    """Whether (i, j) was seen exactly if (j, i) was."""
+    data = observations.data
+    if isinstance(data, np.ndarray):
+        n, band = len(data), 512
+        return all(
+            np.array_equal(np.isnan(data[k : k + band]), np.isnan(data[:, k : k + band]).T) for k in range(0, n, band)
+        )
+    pattern = data.copy()
+    pattern.data = np.ones_like(pattern.data)
+    return (pattern != pattern.T).nnz == 0
+
+
+def _failures(
+    observations: Observations,
+    problem: PSDProblem,
+    factor: Floats,
+    found: Determinacy,
+    error: DataError,
+    rng: np.random.Generator,
+) -> list[tuple[str, str]]:
+    """Conditions that do not hold, by name, each with a sentence."""
+    rank, labels = factor.shape[1], observations.labels
+    said: list[tuple[str, str]] = []
+    empty = observations.empty_rows
+    if empty.size:
+        said.append(("empty rows", f"nothing was seen of {named_rows(empty, labels)}"))
+    unknowns, pairs = unknowns_and_pairs(problem)
+    if unknowns > pairs:
+        said.append(("counting", f"rank {rank} leaves {unknowns} numbers free and {pairs} distinct entries were seen"))
+    if not found.agrees:
+        said.append(("agreement", "the fit does not agree with every seen entry to the error of the data: noise, or a "
+                     "higher rank"))  # fmt: skip
+        beyond = _beyond(observations, rank, rng)
+        if beyond is not None:
+            said.append(("rank", beyond))
+    elif observations.threshold is not None and _contradicts_absence(observations, factor, found, error):
+        said.append(("absence", "entries of the fit that were not seen lie on the side where they would have been"))
+    blocks = "direct" in found.proofs
+    if not blocks:
+        said.append(("block", f"no fully seen block of rank {rank} was found"))
+    left = np.setdiff1d(np.flatnonzero(~found.determined), empty)
+    if blocks and left.size:
+        said.append(("attachment", f"{named_rows(left, labels)} could not be attached to the others"))
+    if len(_numbers(found)) > 1:
+        said.append(("gluing", f"{len(_numbers(found))} groups have no common frame that is proved"))
+    if "stress" in found.proofs and not left.size:
+        said = [(name, reason) for name, reason in said if name != "block"]
+    return said
+
+
+def _beyond(observations: Observations, rank: int, rng: np.random.Generator) -> str | None:
+    """A seen block that rank r cannot have made."""
+    for rows in find_blocks(observations, rank, rng):
+        if len(rows) <= rank:
+            continue
+        block, _ = observations.pairs(rows, rows)
+        values = np.linalg.eigvalsh(block)
+        worst = max(abs(float(values[0])), float(values[-rank - 1])) / max(float(values[-1]), 1e-300)
+        if worst > BEYOND:
+            names = named_rows(rows, observations.labels)
+            return f"the fully seen block of {names} has an eigenvalue beyond the {rank} largest at {worst:.1g} of them"
+    return None
+
+
+def _contradicts_absence(observations: Observations, factor: Floats, found: Determinacy, error: DataError) -> bool:
+    problem = PSDProblem(observations, factor.shape[1], OneSided())
+    rows = np.flatnonzero(found.determined)
+    if len(rows) < observations.size:
+        if len(rows) == 0:
+            return False
+        inner = Observations.of(
+            _block(observations, rows),
+            threshold=observations.threshold,
+            seen=observations.seen,
+            unknown=None if observations.unknown is None else observations.unknown[np.ix_(rows, rows)],
+        )
+        problem = PSDProblem(inner, factor.shape[1], OneSided())
+        factor = factor[rows] * np.sqrt(observations.unit / inner.unit)
+    misfit = float(np.sqrt(4 * problem.evaluate(factor.astype(problem.dtype)).value))
+    allowed = ROUNDING * error.relative * float(np.sum(factor**2)) + error.absolute * np.sqrt(observations.count)
+    return misfit > allowed
+
+
+def _block(observations: Observations, rows: NDArray[np.intp]) -> Any:
+    data = observations.data
+    return data[np.ix_(rows, rows)] if isinstance(data, np.ndarray) else data[rows][:, rows]
+
+
+def _shortages(observations: Observations, factor: Floats, found: Determinacy) -> list[Shortage]:
+    """What each row that is not determined lacks, and which determined rows would supply it."""
+    rank = factor.shape[1]
+    body = np.flatnonzero(found.determined)
+    short: list[Shortage] = []
+    if body.size < rank:
+        return short
+    frame = Frame.of(factor[body], 1e-9)
+    for row in np.flatnonzero(~found.determined):
+        values, seen = observations.pairs(np.array([row]), body)
+        _, independent = frame.solve_one(seen[0], values[0])
+        missing = max(rank - independent, 0)
+        short.append(Shortage(int(row), int(seen.sum()), independent, rank, _asked(factor, body, seen[0], missing)))
+    return sorted(short, key=lambda shortage: (shortage.needed - shortage.independent, shortage.row))
+
+
+def _asked(factor: Floats, body: NDArray[np.intp], seen: NDArray[np.bool_], missing: int) -> tuple[int, ...]:
+    """Determined rows that point most away from those seen already."""
+    rows = factor[body] / np.maximum(np.linalg.norm(factor[body], axis=1, keepdims=True), 1e-300)
+    left = rows.copy()
+    if seen.any():
+        _, values, axes = np.linalg.svd(rows[seen], full_matrices=False)
+        axes = axes[values > 1e-9 * values[0]]
+        left = left - left @ axes.T @ axes
+    chosen = []
+    for _ in range(missing):
+        sizes = np.linalg.norm(left, axis=1)
+        k = int(np.argmax(sizes))
+        if sizes[k] < 1e-9:
+            break
+        chosen.append(int(body[k]))
+        left = left - np.outer(left @ (left[k] / sizes[k]), left[k] / sizes[k])
+    return tuple(chosen)

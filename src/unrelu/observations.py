@@ -153,18 +153,20 @@ class Observations:
     def pairs(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> tuple[NDArray[np.float64], BoolArray]:
         """Means of the seen values of some pairs in units of ``unit`` (0 where none was seen), and which were seen."""
         total, count = np.zeros((len(rows), len(cols))), np.zeros((len(rows), len(cols)))
-        for i, j in ((rows, cols), (cols, rows)):
-            if sp.issparse(self.data):
-                part = self.data[i][:, j].tocoo()
-                values = np.full((len(i), len(j)), np.nan)
-                values[part.row, part.col] = part.data
-            else:
-                values = self.data[np.ix_(i, j)].astype(np.float64)
-            values = values if i is rows else values.T
+        for values in (self.entries(rows, cols), self.entries(cols, rows).T):
             seen = ~np.isnan(values)
             total += np.where(seen, values, 0)
             count += seen
-        return total / (self.unit * np.maximum(count, 1)), count > 0
+        return total / np.maximum(count, 1), count > 0
+
+    def entries(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Values of a block in units of ``unit``, NaN where not seen; (i, j) and (j, i) may differ."""
+        if not sp.issparse(self.data):
+            return self.data[np.ix_(rows, cols)].astype(np.float64) / self.unit
+        part = self.data[rows][:, cols].tocoo()
+        values = np.full((len(rows), len(cols)), np.nan)
+        values[part.row, part.col] = part.data
+        return values / self.unit
 
     def times_seen(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> NDArray[np.uint8]:
         """How often each pair (rows[k], cols[k]) was seen: 0, 1 or 2, once at most on the diagonal."""

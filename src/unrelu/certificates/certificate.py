@@ -157,7 +157,7 @@ class Certificate:
         if self.determinacy.stress is not None:
             stress = self.determinacy.stress
             lines.append(
-                f"The proof is a positive semidefinite stress of rank n − r (least eigenvalue {stress.least:.1g} of 1); "
+                f"The proof is a positive semidefinite stress of rank n − r (least eigenvalue {stress.least:.1g}); "
                 f"what agrees to the error of the data is within {stress.reach:.1g} of the fit in every row."
             )
         lines += [f"Not met, {name}: {reason}." for name, reason in zip(self.failed, self.reasons, strict=True)]

@@ -478,6 +478,31 @@ def test_sparse_input_gets_the_same_certificate():
     assert (certificate.kind, certificate.any_rank) == (dense.kind, dense.any_rank)
 
 
+@quick
+@given(seed=SEEDS, rank=st.integers(1, 4), kind=st.integers(0, 3), absence=st.booleans())
+def test_what_is_proved_is_right_on_odd_factors(seed, rank, kind, absence):
+    """Integers, rows of very different size, copies of rows: patterns and factors in no general position."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(rank + 2, 14))
+    U = rng.standard_normal((n, rank))
+    some = rng.integers(0, n, (2, n // 2))
+    U = [U, np.round(U), U * 10.0 ** rng.integers(-6, 3, (n, 1)), U.copy()][kind]
+    if kind == 3:
+        U[some[0]] = -2 * U[some[1]]
+    M = U @ U.T
+    seen = np.triu(rng.random((n, n)) < rng.uniform(0.3, 1))
+    seen = (M >= 0) if absence else seen | seen.T
+    if not (seen & (M != 0)).any():
+        return
+    certificate = unrelu.certify(hidden(M, seen), rank, threshold=0.0 if absence else None)
+    fit, found = certificate.factor @ certificate.factor.T, certificate.determinacy
+    proved = found.level == "proved"
+    together = np.outer(proved, proved) & np.equal.outer(found.components, found.components)
+    sizes = np.sqrt(np.diag(M))
+    assert not (together & (np.abs(fit - M) > 2e-3 * np.outer(sizes, sizes) + 1e-9 * M.max())).any()
+    assert certificate.explain()
+
+
 # --- bad input ---------------------------------------------------------------------------------------------------
 
 

@@ -186,6 +186,21 @@ def test_rows_called_determined_are_right_where_they_once_were_not(n, rank, seed
     assert worst_row(completion, M) <= RIGHT / 10
 
 
+@pytest.mark.parametrize(
+    ("name", "seed"), [("condition-100", 1), ("condition-100", 5), ("condition-100", 7), ("uniform", 0), ("shifted", 3)]
+)
+def test_no_row_is_lost_because_linear_steps_do_not_reach_it(name, seed):
+    """Rows that only a second block, each other or their own norm determine are fitted, and called so."""
+    planted = family(name, 200, 5, rng=[seed, 1])
+    tau = float(np.quantile(planted.truth, 0.7))
+    X = thresholded(planted.truth, tau)
+    completion = completed(X, 5, threshold=tau, rng=seed)
+    from_the_truth = completed(X, 5, threshold=tau, start=planted.factor)
+    assert completion.determined.sum() == from_the_truth.determined.sum() > 180
+    assert worst_row(completion, planted.truth) <= RIGHT
+    assert "could be fitted as well" in completion.verdict.reason
+
+
 # --- meaning -----------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from unrelu.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.history import Record, Stop, Verdict
 from unrelu.initialise import Start, Tailored
 from unrelu.losses import Observed
+from unrelu.observations import Observations
 from unrelu.pieces import named_rows, pieces
 from unrelu.placement import Placement, best_placement, undetermined
 from unrelu.problems.psd import PSDProblem
@@ -36,6 +37,8 @@ OPTIMAL = 1e-6
 BUDGET = 20_000
 # Past the counting limit a perfect fit is one of many: one start, so many iterations, this relative residual will do.
 PAST_THE_LIMIT, PERFECT = 100, {"float64": 1e-9, "float32": 1e-4}
+# Rows beyond the placed ones are fitted with them from another start if they are this share of all, in so many steps.
+MANY, WIDENED = 0.05, 60
 # Pieces named in a verdict, and pieces turned so that what absence says of entries between them holds.
 MOST_NAMED, TURNED = 4, 8
 
@@ -188,21 +191,90 @@ def _turned_together(
                 turned = problem.evaluate(whole)
                 point = turned if turned.value < point.value else point
         found = run(problem, solver, (point.factor, point.factor), stopping).point
-        # Only the frames are taken from that run: rows that have a place in their piece have it more exactly there, and
-        # the others are fitted to them once more.
         whole = found.factor.astype(np.float64)
         for rows in parts:
-            inside = rows[placed[rows]]
-            left, _, right = np.linalg.svd(factor[inside].T @ whole[inside])
-            whole[inside] = factor[inside] @ (left @ right)
-            if len(inside) < len(rows):
-                inner = PSDProblem(problem.observations.restricted(rows), problem.rank, Observed())
-                ratio = np.sqrt(problem.unit / inner.unit)
-                start = (whole[rows] * ratio).astype(problem.dtype)
-                whole[rows] = run(inner, solver, (start, start), stopping).point.factor / ratio
+            whole[rows] = _sharpened(problem, solver, stopping, rows, whole, factor, placed)
         turned = problem.evaluate(whole.astype(problem.dtype))
         point = turned if noiseless(problem, turned.value) else point
     return replace(of_the_largest, point=point)
+
+
+def _sharpened(
+    problem: PSDProblem,
+    solver: Solver[Any],
+    stopping: StoppingRule,
+    rows: NDArray[np.intp],
+    found: NDArray[np.float64],
+    exact: NDArray[np.float64],
+    placed: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """Some rows of ``found``, with those that have a place turned rigidly from where they are exact.
+
+    The others are fitted to them once more, to what was seen alone: near a solution that is quick, and loses no digits.
+    """
+    inside = rows[placed[rows]]
+    whole = found.copy()
+    left, _, right = np.linalg.svd(exact[inside].T @ found[inside])
+    whole[inside] = exact[inside] @ (left @ right)
+    if len(inside) == len(rows):
+        return whole[rows]
+    inner = PSDProblem(problem.observations.restricted(rows), problem.rank, Observed())
+    ratio = np.sqrt(problem.unit / inner.unit)
+    start = (whole[rows] * ratio).astype(problem.dtype)
+    return run(inner, solver, (start, start), stopping).point.factor / ratio
+
+
+def _widened(
+    problem: PSDProblem,
+    solver: Solver[Any],
+    stopping: StoppingRule,
+    rng: np.random.Generator,
+    placement: Placement,
+    part: Attempts,
+) -> Attempts:
+    """Rows that linear steps do not reach may still be determined by each other: fit those that see enough as well.
+
+    The part alone if that fit is not perfect. What was placed stays as it was; the others are still called
+    undetermined, for a fit is no proof.
+    """
+    observations, rank = problem.observations, problem.rank
+    exact = part.outcome.point.factor.astype(np.float64)
+    core = _core(observations, rank, placement)
+    rows = np.sort(np.concatenate([np.flatnonzero(placement.placed), core]))
+    if core.size == 0:
+        return part
+    inner = PSDProblem(observations.restricted(rows), rank, problem.loss)
+    ratio = np.sqrt(problem.unit / inner.unit)
+    starts: list[Array] = [exact[rows] * ratio]
+    if core.size >= MANY * len(rows):
+        starts.insert(0, RankIncreasing()(inner.observations, rank, rng) / np.sqrt(inner.unit))
+    for start in starts:
+        first = start.astype(problem.dtype)
+        fit = run(inner, solver, (first, first), stopping | MaxIterations(WIDENED)).point
+        if not noiseless(inner, fit.value):
+            continue
+        found = exact.copy()
+        found[rows] = fit.factor / ratio
+        whole = exact.copy()
+        whole[rows] = _sharpened(problem, solver, stopping, rows, found, exact, placement.placed)
+        verdict = part.outcome.verdict
+        verdict = replace(verdict, reason=f"{verdict.reason}; {core.size} of these could be fitted as well")
+        point = problem.evaluate(whole.astype(problem.dtype))
+        return replace(part, outcome=replace(part.outcome, point=point, verdict=verdict))
+    return part
+
+
+def _core(observations: Observations, rank: int, placement: Placement) -> NDArray[np.intp]:
+    """Rows without a place that see r others, or r − 1 and their own norm, among the placed ones and each other."""
+    core = np.flatnonzero(~placement.placed & (observations.seen_per_row > 0))
+    while core.size:
+        others = np.concatenate([np.flatnonzero(placement.placed), core])
+        _, seen = observations.pairs(core, others)
+        enough = seen.sum(axis=1) >= rank  # the row itself is one of the others
+        if enough.all():
+            break
+        core = core[enough]
+    return core
 
 
 def _turns(rank: int, rng: np.random.Generator) -> Iterator[Array]:
@@ -246,7 +318,8 @@ def _part(
         )
     point = problem.evaluate(whole.astype(problem.dtype))
     missing = undetermined(problem.observations, problem.rank, whole, placement)
-    return Attempts(replace(outcome, point=point, verdict=verdict), "clique", ("clique",), missing)
+    part = Attempts(replace(outcome, point=point, verdict=verdict), "clique", ("clique",), missing)
+    return _widened(problem, solver, stopping, rng, placement, part) if fits and verdict.converged else part
 
 
 def _starts(

@@ -332,7 +332,7 @@ def _hinged(observations: Observations, factor: Floats, body: Indices, rest: Ind
         room = DEFICIENT * np.outer(sizes[rows], sizes[body])
         here, there = factor[rows] @ factor[body].T, mirrored @ factor[body].T
         if len(normals) > 1 or not ruled_out(observations, rows, body, here, there, room):
-            hinged[part] = np.linalg.norm(heights, axis=1) > DEFICIENT * sizes[rows]
+            hinged[part] = np.linalg.norm(heights, axis=1) > TINY * sizes[rows]
     return hinged
 
 
@@ -424,7 +424,9 @@ def prove_by_stress(
     factor, _ = cleared(observations, factor)
     sizes = np.linalg.norm(factor, axis=1)
     rows = np.flatnonzero(found.determined & (sizes > 0))
-    if not found.agrees or len(rows) > MOST_ROWS or (found.rank_of[rows] == PROVED).all():
+    if not found.agrees or (found.rank_of[rows] == PROVED).all():
+        return found
+    if not factor.shape[1] < len(rows) <= MOST_ROWS:
         return found
     if not fits(observations, factor, error, rows):
         return found

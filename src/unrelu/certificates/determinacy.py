@@ -111,7 +111,8 @@ def determine(
     factor, nothing = cleared(observations, factor)
     sizes = np.linalg.norm(factor, axis=1)
     groups, proofs = _bodies(observations, factor, error, rng)
-    agrees = misfit <= error.relative * float(np.min(sizes[sizes > 0], initial=sizes.max()) * np.linalg.norm(sizes))
+    least, total = float(sizes[~nothing].min(initial=sizes.max())), float(np.linalg.norm(sizes))
+    agrees = misfit <= error.relative * total * min(AGREES * total, ROW_AGREES * least)
     if not agrees:  # rows without a place may be what does not fit
         parts = [group.rows for group in groups] or [np.arange(n)]
         agrees = all(fits(observations, factor, error, rows) for rows in parts)

@@ -36,7 +36,7 @@ LARGEST_SHARE = 1e-3
 STAGES = (10.0, 100.0, 1e4, np.inf)
 # Rows that others are measured against, as a multiple of the rank; all of them where these do not suffice.
 ANCHORS = 15
-# Eigenvalues of a normal matrix are known to about this share of its trace.
+# Eigenvalues of a normal matrix are known to this share of its trace, at least.
 GRAM_ROUNDING = 1e-13
 # Most rows looked at one by one, by singular values, in a wave where normal matrices cannot tell.
 ONE_BY_ONE = 40
@@ -154,8 +154,10 @@ def from_block(observations: Observations, factor: Floats, error: DataError, see
     weakest = float(np.linalg.svd(unit, compute_uv=False)[rank - 1])
     if weakest <= np.sqrt(GRAM_ROUNDING):
         return None
-    together = TU * float(np.linalg.norm(gap) + np.linalg.norm(noise)) / weakest
-    if together > LARGEST_SHARE:
+    off = float(np.linalg.norm(gap) + np.linalg.norm(noise))
+    # A block whose r-th eigenvalue exceeds the error is semidefinite in every matrix of rank ≤ r, as the lemma needs.
+    together = TU * off / weakest
+    if together > LARGEST_SHARE or weakest**2 <= 2 * off:
         return None
     bound, wave = np.full(n, np.inf), np.full(n, -1)
     bound[seed], wave[seed] = together * sizes, 0
@@ -224,7 +226,8 @@ def _bounds(
     if enough.size == 0:
         return result
     grams = normal_matrices(seen[enough].astype(np.float64), weighted)
-    least = np.linalg.eigvalsh(grams)[:, 0] - GRAM_ROUNDING * np.trace(grams, axis1=1, axis2=2)
+    rounding = max(GRAM_ROUNDING, len(anchors) * np.finfo(float).eps)
+    least = np.linalg.eigvalsh(grams)[:, 0] - rounding * np.trace(grams, axis1=1, axis2=2)
     strength = np.zeros(len(left))
     strength[enough] = np.sqrt(np.maximum(least, 0))
     unclear = enough[least <= 0][:ONE_BY_ONE]

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import unrelu
+from unrelu.shell.certify import certify_command
 from unrelu.shell.common import DONE, out
 from unrelu.shell.compare import compare_command
 from unrelu.shell.complete import complete_command
@@ -43,6 +44,7 @@ def _about(
 # name, command, example
 COMMANDS: list[tuple[str, Callable[..., Any], str]] = [
     ("complete", complete_command, "unrelu complete observed.csv --rank 5 --threshold 0.2 -o completed.csv"),
+    ("certify", certify_command, "unrelu certify observed.csv --rank 5"),
     ("compare", compare_command, "unrelu compare --planted 200,5,0.01 --trials 10 --plot compared.png"),
     ("demo", demo_command, "unrelu demo -o my-demo"),
 ]

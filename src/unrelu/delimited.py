@@ -7,6 +7,7 @@ import io
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from .errors import InputError
 
-__all__ = ["MISSING", "read_delimited", "shortest", "write_delimited"]
+__all__ = ["MISSING", "printed_error", "read_delimited", "shortest", "write_delimited"]
 
 MISSING = ("", "na", "nan", "n/a", "null", "none")
 """What a cell may hold, in any case, where nothing was seen."""
@@ -22,6 +23,10 @@ MISSING = ("", "na", "nan", "n/a", "null", "none")
 _LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,'_\s]*([eE][+-]?\d+)?")
 _OTHER_DELIMITER = re.compile(r"[;|,\s]")
 _LONGEST_SHOWN = 40
+# A number that stands alone in its cell: digits, fraction, exponent.
+NUMBER = re.compile(r"(?<![\w.])[+-]?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?(?![\w.])")
+# So many digits are all that a double has.
+FULL_PRECISION = 15
 
 
 class _Cells:
@@ -127,6 +132,29 @@ def read_delimited(
         ) from error
     finally:
         text.detach()
+
+
+def printed_error(path: str | Path) -> float | None:
+    r"""Half a unit of the last digit that a text file prints, or None if it prints doubles in full.
+
+    The finest digit of the file counts for all of it: programs leave trailing zeros out.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "m.csv"
+    >>> _ = file.write_text("1.25,0.5\n0.5,3\n")
+    >>> printed_error(file)
+    0.005
+    """
+    finest = longest = 0
+    with open(path, encoding="utf-8-sig", errors="replace") as stream:
+        for line in stream:
+            for whole, fraction, power in NUMBER.findall(line):
+                shift = int(power or 0)
+                finest = max(finest, len(fraction) - shift)
+                longest = max(longest, len((whole + fraction).lstrip("0")))
+    return None if longest >= FULL_PRECISION else float(f"5e{-finest - 1}")
 
 
 def _is_utf8(raw: bytes) -> bool:

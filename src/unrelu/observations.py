@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.errors import InputError, is_number, positions, unknown_name
+from unrelu.files import Table
 
 __all__ = ["Observations", "Side", "same_labels"]
 
@@ -333,6 +334,9 @@ def _square(data: Any, name: str) -> int:
 
 def _matrix(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
     """The values as a float array (NaN where unseen) or CSR array, with labels if there were any."""
+    if isinstance(X, Table):
+        data, _ = _matrix(X.values)
+        return data, X.rows or X.columns
     if sp.issparse(X):
         if X.ndim != 2:
             raise InputError(f"X must be a square matrix (2-D), got {X.ndim}-D sparse data of shape {X.shape}")

@@ -33,7 +33,7 @@ ROOMS = [
     ["complete"],
     ["comparison"],
     ["compare"],
-    ["measurements", "positions"],
+    ["measurements", "restraints", "positions"],
     ["estimators", "estimators_distances"],
     ["plots", "plots_map"],
     ["experiments"],

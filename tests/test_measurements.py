@@ -9,7 +9,8 @@ import scipy.sparse
 from unrelu.distances.edges import EdgeList
 from unrelu.errors import InputError
 from unrelu.files import write_matrix
-from unrelu.measurements import read_anchors, read_distances
+from unrelu.measurements import read_distances
+from unrelu.restraints import read_anchors, read_bounds
 
 NAN = np.nan
 
@@ -296,3 +297,33 @@ def test_anchors_are_text_files(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((2, 3)))
     with pytest.raises(InputError, match=r"expected the extension .csv or .tsv, got '.npy'"):
         read_anchors(tmp_path / "a.npy", NAMES, 2)
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------
+
+
+def test_bounds_people_write(written):
+    lower, upper = read_bounds(written("from,to,lower,upper\n# NOE\nmast,gate,1.8,5\ntower,gate,,6\n"), NAMES)
+    assert (lower.pairs.tolist(), lower.distances.tolist()) == ([[0, 2]], [1.8])
+    assert (upper.pairs.tolist(), upper.distances.tolist()) == ([[0, 2], [0, 1]], [5.0, 6.0])
+    assert read_bounds(written("mast,gate,,5\n"), NAMES)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("gate,mat,1,2\n", "line 1: there is no point 'mat' among the measured ones; did you mean 'mast'?"),
+        ("gate,gate,1,2\n", "line 1 bounds the distance of 'gate' to itself; name two different points"),
+        ("gate,mast,1,2\nmast,gate,1,3\n", "of 'mast' and 'gate' twice, on line 1 and line 2; keep one of them"),
+        ("gate,mast,3,2\n", "the lower bound 3 of 'gate' and 'mast' is above the upper one, 2; exchange or correct"),
+        ("gate,mast,-1,2\n", "line 1: a bound must be a number of at least 0, got '-1'; correct it"),
+        ("gate,mast,1,x\n", "line 1: a bound must be a number of at least 0, got 'x'; correct it"),
+        ("gate,mast,1\n", "line 1 has 3 cells where 4 were expected: a line 'name, name, lower, upper'"),
+        ("a,b,lower,upper\n", "holds no bounds; expected a line 'name, name, lower, upper'"),
+    ],
+)
+def test_bounds_that_are_refused(written, text, expected):
+    path = written(text, "bounds.csv")
+    with pytest.raises(InputError, match=re.escape(expected)) as caught:
+        read_bounds(path, NAMES)
+    assert str(caught.value).startswith(str(path))

@@ -240,7 +240,9 @@ class DistanceCompleter(BaseEstimator):  # type: ignore[misc]
         )
         rows, columns = values.shape
         if rows != columns:
-            raise InputError(f"X must be a square matrix of distances, a row and a column per sample; got {rows}x{columns}")
+            raise InputError(
+                f"X must be a square matrix of distances, a row and a column per sample; got {rows}x{columns}"
+            )
         if is_integer(self.dim) and self.dim > max(1, rows - 1):
             raise InputError(
                 f"dim must be less than n_samples={rows}, for fewer points lie in fewer dimensions, got {self.dim}; "

@@ -1,11 +1,10 @@
-"""Measured distances in files: edge lists and matrices, and the anchors whose positions are known."""
+"""Measured distances in files: edge lists and matrices."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
@@ -18,7 +17,7 @@ from .distances.edges import EdgeList
 from .errors import InputError, unknown_name
 from .files import DELIMITERS, READABLE, FilePath, Table, opening, read_matrix
 
-__all__ = ["LAYOUTS", "Measurements", "read_anchors", "read_distances"]
+__all__ = ["LAYOUTS", "Measurements", "number", "read_distances"]
 
 LAYOUTS = ("edges", "matrix")
 WANTED = "a line 'name, name, distance' or 'name, name, distance, sigma' for every measured pair"
@@ -141,7 +140,7 @@ def _layout(records: Records, missing: Sequence[str]) -> str:
 
 
 def _is_nothing(cell: str, marks: set[str]) -> bool:
-    value = _number(cell, marks)
+    value = number(cell, marks)
     return value is not None and not value > 0
 
 
@@ -155,7 +154,7 @@ def _layout_of_array(values: Any) -> str:
 # --- edge lists ----------------------------------------------------------------------------------------------
 
 
-def _number(cell: str, marks: set[str]) -> float | None:
+def number(cell: str, marks: set[str]) -> float | None:
     """A number, NaN for a missing mark, or None for anything else."""
     text = cell.strip()
     if text.casefold() in marks:
@@ -177,7 +176,7 @@ def _edges_of_text(
         raise InputError(
             f"{path}, line {line} has {width} cell{'s' * (width != 1)} where 3 or 4 were expected: {WANTED}{hint}"
         )
-    if header or (header is None and _number(first[2], marks) is None):
+    if header or (header is None and number(first[2], marks) is None):
         records = records[1:]
     if not records:
         raise InputError(f"{path} holds names of columns on line {line} and no distances below them; add them")
@@ -192,9 +191,9 @@ def _edges_of_text(
         pair = [cell.strip() for cell in cells[:2]]
         if not all(pair):
             raise InputError(f"{path}, line {line} leaves a point without a name; expected {WANTED}")
-        numbers = [_number(cell, marks) for cell in cells[2:]]
-        for what, number, cell in zip(("distance", "sigma"), numbers, cells[2:], strict=False):
-            if number is None:
+        numbers = [number(cell, marks) for cell in cells[2:]]
+        for what, value, cell in zip(("distance", "sigma"), numbers, cells[2:], strict=False):
+            if value is None:
                 raise InputError(
                     f"{path}, line {line}: the {what} {cell.strip()!r} is not a number; correct it (the decimal sign "
                     "is a point), or leave it empty where nothing was measured"
@@ -343,90 +342,3 @@ def _different(names: tuple[str, ...], path: str) -> tuple[str, ...]:
                 )
             places[name] = k
     return names
-
-
-# --- anchors -------------------------------------------------------------------------------------------------
-
-
-def read_anchors(path: FilePath, names: Iterable[str], dim: int) -> dict[int, NDArray[np.float64]]:
-    r"""Read the known positions of some of the points: a line 'name, coordinate, …' for each.
-
-    Parameters
-    ----------
-    path : str or path
-        .csv or .tsv, with or without a first line of column names; lines that begin with ``#`` are passed over.
-    names : iterable of str
-        What the points are called.
-    dim : int
-        How many coordinates each has.
-
-    Returns
-    -------
-    dict
-        Index of the point → position.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read so, or names a point that is not there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     anchors = Path(folder, "anchors.csv")
-    ...     _ = anchors.write_text("name,x,y\nb,0,1.5\n")
-    ...     read_anchors(anchors, ["a", "b"], dim=2)
-    {1: array([0. , 1.5])}
-    """
-    path = os.fspath(path)
-    places = {name: k for k, name in enumerate(names)}
-    marks = {mark.casefold() for mark in MISSING}
-    delimiter = DELIMITERS.get(os.path.splitext(path)[1].lower(), ",")
-    with opening(path, tuple(DELIMITERS), "anchors") as handle, open_records(handle, delimiter, path) as lines:
-        records = [(line, cells) for line, cells in lines if cells and not cells[0].lstrip().startswith("#")]
-    if records and all(_number(cell, marks) is None for cell in records[0][1][1:]):
-        records = records[1:]
-    if not records:
-        raise InputError(f"{path} holds no anchors; expected a line 'name, {_axes(dim)}' for each")
-    anchors: dict[int, NDArray[np.float64]] = {}
-    told: dict[int, int] = {}
-    for line, cells in records:
-        name = cells[0].strip()
-        if len(cells) != dim + 1:
-            raise InputError(
-                f"{path}, line {line} has {len(cells) - 1} coordinate{'s' * (len(cells) != 2)} where --dim {dim} asks "
-                f"for {dim}; expected a line 'name, {_axes(dim)}'"
-            )
-        if name not in places:
-            raise _unknown_point(name, places, f"{path}, line {line}")
-        place = places[name]
-        if place in told:
-            raise InputError(
-                f"{path} gives the position of {name!r} twice, on line {told[place]} and line {line}; keep one of them"
-            )
-        numbers = [_number(cell, marks) for cell in cells[1:]]
-        wrong = next((k for k, number in enumerate(numbers) if number is None or not np.isfinite(number)), None)
-        if wrong is not None:
-            raise InputError(
-                f"{path}, line {line}: coordinate {wrong + 1} of {name!r} must be a number, got "
-                f"{cells[wrong + 1].strip()!r}; correct it, or take the line out"
-            )
-        anchors[place], told[place] = np.array(numbers, dtype=float), line
-    return anchors
-
-
-def _axes(dim: int) -> str:
-    return ", ".join("xyz"[:dim]) if dim <= 3 else f"x1, …, x{dim}"
-
-
-def _unknown_point(name: str, places: Mapping[str, int], where: str) -> InputError:
-    near = get_close_matches(name, list(places), n=1, cutoff=0.5) if len(places) <= 10_000 else []
-    hint = f"did you mean {near[0]!r}?" if near else f"they are called {_few(places)}"
-    return InputError(f"{where}: there is no point {name!r} among the measured ones; {hint}")
-
-
-def _few(names: Mapping[str, int]) -> str:
-    shown = ", ".join(repr(name) for name in islice(names, 3))
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")

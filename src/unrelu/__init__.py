@@ -32,6 +32,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from unrelu.estimators import PSDCompleter
+    from unrelu.estimators_distances import DistanceCompleter
 
 __all__ = [
     "ADMM",
@@ -44,6 +45,7 @@ __all__ = [
     "CompletionWarning",
     "DetailBelow",
     "Direct",
+    "DistanceCompleter",
     "DistanceCompletion",
     "EdgeList",
     "GaussNewton",
@@ -79,9 +81,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn takes longer to import than everything else together; only its face needs it.
+    # scikit-learn takes longer to import than everything else together; only its faces need it.
     if name == "PSDCompleter":
         from unrelu.estimators import PSDCompleter
 
         return PSDCompleter
+    if name == "DistanceCompleter":
+        from unrelu.estimators_distances import DistanceCompleter
+
+        return DistanceCompleter
     raise AttributeError(f"module 'unrelu' has no attribute {name!r}")

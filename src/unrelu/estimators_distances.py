@@ -182,7 +182,7 @@ class DistanceCompleter(BaseEstimator):  # type: ignore[misc]
         self.determinacy_ = completion.determinacy
         self.determined_ = completion.determined
         self.components_ = completion.components
-        self.n_iter_ = completion.history[-1].iteration
+        self.n_iter_ = completion.history[-1].iteration if len(completion.history) else 0
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -238,6 +238,13 @@ class DistanceCompleter(BaseEstimator):  # type: ignore[misc]
             ensure_all_finite="allow-nan",
             accept_sparse=("csr", "csc", "coo"),
         )
+        stored = values.data if sp.issparse(values) else values
+        if np.nanmin(stored, initial=0.0) < 0:
+            # The first four words are those that scikit-learn looks for.
+            raise InputError(
+                f"Negative values in data passed to {type(self).__name__}: a distance is at least 0, got "
+                f"{np.nanmin(stored):g}; give NaN where nothing was measured"
+            )
         rows, columns = values.shape
         if rows != columns:
             raise InputError(

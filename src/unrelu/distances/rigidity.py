@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from unrelu.distances.curvature import rigidity_rows
 from unrelu.distances.network import Misfit, Network
-from unrelu.distances.trilateration import Body, cliques, grow
+from unrelu.distances.patches import Patch, clusters, cut_out, other_place
+from unrelu.distances.trilateration import Body, cliques, grow, look
 
 __all__ = ["WORDS", "Rigidity", "determinacy", "known_body"]
 
@@ -36,10 +37,8 @@ NO, LOCAL, GENERIC, PROVED = range(4)
 NULL = 1e-10
 # A vector is affine, or a rigid motion, on a point if it is so to this share of its size.
 AFFINE = 1e-5
-# Largest number of points of which all motions are found at once.
-MOST_POINTS = 700
-# Points of the settled part that stand for all of it in a test of the rest.
-HUBS = 4
+# Groups that are looked at one by one.
+MOST_GROUPS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,28 +49,100 @@ class Rigidity:
     body: Body
 
 
-def determinacy(network: Network, X: Floats, rng: np.random.Generator, *, exact: bool) -> Rigidity:
-    """Grades of the points of a network whose distances are met at X; ``exact`` if to rounding."""
+def determinacy(
+    network: Network,
+    X: Floats,
+    rng: np.random.Generator,
+    *,
+    exact: bool,
+    slack: float = 0.0,
+    body: Body | None = None,
+    seen: Network | None = None,
+) -> Rigidity:
+    """Grades of the points of a network whose distances are met at X.
+
+    Parameters
+    ----------
+    network : Network
+        Only with distances that are met.
+    X : ndarray of shape (n, dim)
+    rng : Generator
+    exact : bool
+        Whether they are met to rounding; only then anything is proved.
+    slack : float
+        By how much an unseen pair must fall below the cut-off to contradict it.
+    body : Body, optional
+        What trilateration reached already, at the places X up to a rigid motion.
+    seen : Network, optional
+        With all distances that were seen, met or not; default ``network``.
+    """
     n, dim = network.size, network.dim
     grade = np.zeros(n, np.int8)
     if 2 <= n <= dim + 1 and len(network.first) == n * (n - 1) // 2:
         grade[:] = PROVED if exact else GENERIC  # a simplex has one shape
         return Rigidity(grade, Body(X.copy(), np.ones(n, bool), np.zeros(n)))
-    body = known_body(network, X, rng)
+    if body is None:
+        body = known_body(network, X, rng)
     grade[body.placed] = GENERIC
     if exact:
         grade[np.isfinite(body.bound) & body.placed] = PROVED
-    rest = np.flatnonzero(~body.placed)
-    if rest.size:
-        for cluster in _clusters(network, rest):
-            patch = _patch(network, X, body.placed, cluster, rng)
-            if patch is None:
-                continue
-            found = _patch_grades(*patch, X, rng)
-            members = patch[1]
-            inside = ~body.placed[members]
-            grade[members[inside]] = np.maximum(grade[members[inside]], found[inside])
+    _grade_rest(network, X, grade, rng)
+    all_seen = network if seen is None else seen
+    while network.cutoff is not None and _settled_by_absence(network, X, grade, slack, all_seen):
+        grown = grow(network, Body(X, grade >= GENERIC, np.full(n, np.inf)), known=X)
+        grade[grown.placed & (grade < GENERIC)] = GENERIC
+        _grade_rest(network, X, grade, rng)
     return Rigidity(grade, body)
+
+
+def _grade_rest(network: Network, X: Floats, grade: NDArray[np.int8], rng: np.random.Generator) -> None:
+    """Raise the grades of points that are not settled by looking at them in groups; changes ``grade``."""
+    settled = grade >= GENERIC
+    rest = np.flatnonzero(~settled)
+    if not rest.size:
+        return
+    for cluster in clusters(network, rest)[:MOST_GROUPS]:
+        patch = cut_out(network, X, settled, cluster, rng)
+        if patch is None:
+            continue
+        found = _patch_grades(patch, X, rng)
+        inside = ~patch.settled
+        members = patch.members[inside]
+        grade[members] = np.maximum(grade[members], found[inside])
+
+
+def _settled_by_absence(network: Network, X: Floats, grade: NDArray[np.int8], slack: float, all_seen: Network) -> bool:
+    """Settle points with two places, one of which is too close to a settled point that they do not see.
+
+    Changes ``grade``; says whether anything was settled.
+    """
+    from scipy.spatial import cKDTree
+
+    settled = grade >= GENERIC
+    rows = np.flatnonzero(~settled)
+    sight = look(network, rows, settled)
+    rows = rows[sight.count >= network.dim]
+    if not rows.size or network.cutoff is None:
+        return False
+    images, sources = [], []
+    graph = network.graph
+    for point in rows:
+        near = graph.indices[graph.indptr[point] : graph.indptr[point + 1]]
+        image = other_place(X, int(point), near[settled[near]])
+        if image is not None:
+            images.append(image)
+            sources.append(point)
+    if not images:
+        return False
+    places = np.flatnonzero(settled)
+    reach = network.cutoff - slack
+    changed = False
+    for point, close in zip(sources, cKDTree(X[places]).query_ball_point(np.array(images), reach), strict=True):
+        seen = all_seen.graph.indices[all_seen.graph.indptr[point] : all_seen.graph.indptr[point + 1]]
+        if np.setdiff1d(places[close], seen).size:
+            grade[point] = GENERIC
+            changed = True
+    return changed
 
 
 def known_body(network: Network, X: Floats, rng: np.random.Generator, tries: int = 40, grown: int = 4) -> Body:
@@ -103,56 +174,10 @@ def known_body(network: Network, X: Floats, rng: np.random.Generator, tries: int
     return best
 
 
-def _clusters(network: Network, rest: Indices) -> list[Indices]:
-    """The points ``rest``, in groups that hang together among themselves."""
-    from scipy.sparse.csgraph import connected_components
-
-    among = network.graph[rest][:, rest]
-    count, label = connected_components(among, directed=False)
-    order = np.argsort(label, kind="stable")
-    return [rest[part] for part in np.split(order, np.cumsum(np.bincount(label, minlength=count))[:-1])]
-
-
-def _patch(
-    network: Network, X: Floats, settled: Mask, cluster: Indices, rng: np.random.Generator
-) -> tuple[Network, Indices, Mask] | None:
-    """A cluster with the settled points it sees; of settled points all mutual distances are known.
-
-    Returns the network, its members, and which of those are settled.
-    """
-    graph = network.graph
-    touching = np.unique(np.concatenate([graph.indices[graph.indptr[i] : graph.indptr[i + 1]] for i in cluster]))
-    border = touching[settled[touching]]
-    hubs = np.zeros(0, np.intp)
-    if settled.any():
-        if len(border) == 0:
-            return None
-        pool = np.flatnonzero(settled)
-        hubs = rng.choice(pool, min(len(pool), network.dim + HUBS), replace=False)
-    members = np.unique(np.concatenate([cluster, border, hubs]))
-    if len(members) > MOST_POINTS:
-        return None
-    part = network.part(members)
-    fixed = settled[members]
-    if not fixed.any():
-        return part, members, fixed
-    # Hubs see every settled point of the patch, which makes those one body.
-    hub = np.flatnonzero(np.isin(members, hubs))
-    other = np.flatnonzero(fixed)
-    first, second = np.meshgrid(hub, other, indexing="ij")
-    low, high = np.minimum(first, second).ravel(), np.maximum(first, second).ravel()
-    keys = np.unique(np.r_[low * len(members) + high, part.first * len(members) + part.second])
-    a, b = keys // len(members), keys % len(members)
-    a, b = a[a != b], b[a != b]
-    distance = np.linalg.norm(X[members[a]] - X[members[b]], axis=1)
-    return Network(len(members), network.dim, a, b, distance, np.ones(len(a))), members, fixed
-
-
-def _patch_grades(
-    part: Network, members: Indices, fixed: Mask, X: Floats, rng: np.random.Generator
-) -> NDArray[np.int8]:
+def _patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[np.int8]:
     """Grades of the points of a small network from its motions and its stresses."""
-    places = X[members] - X[members].mean(axis=0)
+    part, fixed = patch.network, patch.settled
+    places = X[patch.members] - X[patch.members].mean(axis=0)
     n, dim = part.size, part.dim
     forces = part.forces(places, Misfit(absence=False))
     rows = rigidity_rows(forces, n).toarray()

@@ -8,11 +8,11 @@ best-conditioned first, all points of a round at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.distances.alignment import align
 from unrelu.distances.network import Network
 from unrelu.distances.paths import scaling
 
@@ -228,21 +228,58 @@ def cliques(network: Network, rng: np.random.Generator, tries: int, *, among: Ma
     return found
 
 
-def best_body(network: Network, rng: np.random.Generator, *, tries: int = 40, grown: int = 4, **options: Any) -> Body:
-    """The largest set of points that can be placed from one of several seeds."""
+def best_body(network: Network, rng: np.random.Generator, *, tries: int = 40, grown: int = 6) -> Body:
+    """The largest set of points that can be placed from several seeds, joined where they share enough points."""
     seeds = [seed_body(network, clique) for clique in cliques(network, rng, tries)]
     seeds = sorted((seed for seed in seeds if seed.thickness > LEVELS[-1]), key=lambda seed: -seed.thickness)
     nothing = np.zeros(network.size, bool)
-    best = Body(np.zeros((network.size, network.dim)), nothing, np.full(network.size, np.inf), 0.0)
+    bodies: list[Body] = []
     reached = nothing.copy()
     for seed in seeds:
-        if grown == 0 or best.count == network.size:
+        if grown == 0 or reached.all():
             break
         if (seed.placed & reached).sum() > network.dim:  # lies within what another seed reached already
             continue
-        body = grow(network, seed, **options)
+        body = grow(network, seed)
         grown -= 1
         reached |= body.placed
-        if body.count > best.count:
-            best = body
-    return best
+        bodies = _stitched(network, bodies, body)
+    if bodies:
+        return max(bodies, key=lambda one: one.count)
+    return Body(np.zeros((network.size, network.dim)), nothing, np.full(network.size, np.inf), 0.0)
+
+
+def _stitched(network: Network, bodies: list[Body], fresh: Body) -> list[Body]:
+    """Join a new body with every one that shares dim+1 well-spread points with it, and let the union grow."""
+    apart = []
+    for body in bodies:
+        larger, smaller = (body, fresh) if body.count >= fresh.count else (fresh, body)
+        joined = _joined(larger, smaller)
+        if joined is None:
+            apart.append(body)
+        else:
+            fresh = grow(network, joined)
+    return [*apart, fresh]
+
+
+def _joined(body: Body, other: Body) -> Body | None:
+    """Two bodies in the frame of the first, by rigid alignment of the points they share."""
+    shared = np.flatnonzero(body.placed & other.placed)
+    dim = body.points.shape[1]
+    if len(shared) <= dim:
+        return None
+    here = body.points[shared]
+    widths = np.linalg.svd(here - here.mean(axis=0), compute_uv=False)
+    thickness = float(widths[-1] / max(widths[0], 1e-300))
+    if thickness < LEVELS[-2]:
+        return None
+    moved = align(other.points[shared], here)(other.points)
+    gained = other.placed & ~body.placed
+    points = np.where(gained[:, None], moved, body.points)
+    # The frame is off by at most the errors of the shared points, and turns by that over their width.
+    frame = float(np.linalg.norm(body.bound[shared] + other.bound[shared]))
+    arm = np.linalg.norm(moved - here.mean(axis=0), axis=1)
+    with np.errstate(invalid="ignore"):
+        carried = other.bound + 2 * frame * (1 + arm / float(widths[-1]))
+    bound = np.where(gained, np.where(carried < LOST, carried, np.inf), body.bound)
+    return Body(points, body.placed | other.placed, bound, min(body.thickness, other.thickness, thickness))

@@ -121,7 +121,7 @@ def complete_distances(
     )
     misfit, loss_name = _misfit(loss, ranges)
     given = _given_start(start, ranges.size, dim)
-    effort = _effort(tol, max_iter, ranges)
+    effort = _effort(tol, max_iter, loss, ranges)
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
     generator = _generator(rng)
@@ -159,7 +159,7 @@ def complete_distances(
 
     seen = whole if virtual is None else _network(ranges, dim, unit, join=False)[0]
     gap = seen.residual(points)
-    noise = _noise(seen, gap, points, ranges, unit)
+    noise = _noise(seen, gap, effort, solved)
     rms = float(np.sqrt(np.mean(seen.distance**2))) if len(gap) else 1.0
     return DistanceCompletion(
         points=(points * unit).astype(ranges.dtype),
@@ -175,7 +175,7 @@ def complete_distances(
         sigma=noise * unit,
         residual=float(np.sqrt(np.mean(gap**2))) / (rms or 1.0) if len(gap) else 0.0,
         start=solved[0].start,
-        loss=loss_name,
+        loss="censored" if any(one.likely for one in solved) else loss_name,
         framed=framed,
         notes=ranges.notes,
         weights=seen.weight,
@@ -212,7 +212,7 @@ def _given_start(start: Any, n: int, dim: int) -> Floats | None:
     return points
 
 
-def _effort(tol: Any, max_iter: Any, ranges: Ranges) -> Effort:
+def _effort(tol: Any, max_iter: Any, loss: str, ranges: Ranges) -> Effort:
     if tol is not None and not (is_number(tol) and tol >= 0):
         raise InputError(f"tol must be a number ≥ 0, got {tol!r}")
     if max_iter is not None and not (is_integer(max_iter) and max_iter >= 0):
@@ -221,7 +221,20 @@ def _effort(tol: Any, max_iter: Any, ranges: Ranges) -> Effort:
         DEFAULT_TOL if tol is None else float(tol),
         DEFAULT_ITERATIONS if max_iter is None else int(max_iter),
         ranges.rounding,
+        None if ranges.sigma is None else _typical(ranges.sigma) / ranges.unit,
+        {"censored": True, "auto": None}.get(loss, False),
     )
+
+
+def _typical(sigma: Floats) -> float:
+    """The standard deviation of a distance of weight one, where weights are 1/σ² over their mean."""
+    return float(1 / np.sqrt(_precision(sigma).mean()))
+
+
+def _precision(sigma: Floats) -> Floats:
+    """1/σ², of none more than a million times the least."""
+    result: Floats = 1 / np.maximum(sigma, 1e-3 * float(sigma.max())) ** 2
+    return result
 
 
 def _generator(rng: Any) -> np.random.Generator:
@@ -240,8 +253,8 @@ def _network(ranges: Ranges, dim: int, unit: float, *, join: bool = True) -> tup
     distance = ranges.distance / unit
     weight = np.ones(len(keys))
     if ranges.sigma is not None:
-        inverse = 1 / np.maximum(ranges.sigma, 1e-3 * float(ranges.sigma.max())) ** 2
-        weight = inverse / inverse.mean()
+        precision = _precision(ranges.sigma)
+        weight = precision / precision.mean()
     added = None
     if join and len(ranges.anchors) > 1:
         a, b = np.triu_indices(len(ranges.anchors), 1)
@@ -292,11 +305,12 @@ def _spans(places: Floats, dim: int) -> bool:
     return bool(len(widths) >= dim and widths[-1] > 1e-6 * max(float(widths[0]), 1e-300))
 
 
-def _noise(network: Network, gap: Floats, points: Floats, ranges: Ranges, unit: float) -> float:
-    """Standard deviation of a distance of weight one: as given, or from the misfit and the freedom left."""
-    if ranges.sigma is not None:
-        inverse = 1 / np.maximum(ranges.sigma, 1e-3 * float(ranges.sigma.max())) ** 2
-        return float(1 / np.sqrt(inverse.mean())) / unit
+def _noise(network: Network, gap: Floats, effort: Effort, solved: list[Solved]) -> float:
+    """Standard deviation of a distance of weight one, in units: as given, or from the misfit and the freedom left."""
+    if effort.noise is not None:
+        return effort.noise
+    if len(solved) == 1 and solved[0].likely:
+        return solved[0].noise
     free = network.size * network.dim - network.dim * (network.dim + 1) // 2
     left = max(len(gap) - free, 1)
     return float(np.sqrt(np.sum(network.weight * gap**2) / left)) if len(gap) else 0.0

@@ -25,6 +25,8 @@ MOST_POINTS = 700
 HUBS = 4
 # Starts that are tried for one group.
 TRIES = 6
+# Up to this many points; a larger group has a start of its own only.
+FEW = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +121,7 @@ def _place(patch: Patch, X: Floats, misfit: Misfit, floor: float, rng: np.random
     network, fixed = patch.network, patch.settled
     free = np.flatnonzero(~fixed)
     best, lowest = X, np.inf
-    for attempt in range(TRIES):
+    for attempt in range(TRIES if len(free) <= FEW else 1):
         start = X.copy()
         if (attempt == 0 and len(free) > 1) or attempt in (2, 4):
             guess = from_paths(network, rng, share=(0.8, 0, 1.0, 0, 0.6)[attempt])
@@ -127,8 +129,8 @@ def _place(patch: Patch, X: Floats, misfit: Misfit, floor: float, rng: np.random
         else:
             start[free] = _scattered(network, X, fixed, free, rng)
         rough = Misfit(squared=True, absence=misfit.absence)
-        start = refine(network, start, rough, free=free, tol=1e-5, max_iter=40).points
-        ended = refine(network, start, misfit, free=free, max_iter=60)
+        start = refine(network, start, rough, free=free, tol=1e-5, max_iter=40, worth=0.05).points
+        ended = refine(network, start, misfit, free=free, max_iter=60, worth=0.05)
         places = mirrored(network, ended.points, free, misfit)
         value = network.forces(places, misfit).value
         if value < lowest:

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from unrelu.distances.alignment import align
 from unrelu.distances.network import Misfit, Network
-from unrelu.distances.noise import noise_of_cliques
+from unrelu.distances.noise import censored_noise, noise_of_cliques
 from unrelu.distances.patches import regrown, settle
 from unrelu.distances.paths import from_paths
-from unrelu.distances.refine import Journal, refine
+from unrelu.distances.refine import Journal, concentrated, refine
 from unrelu.distances.rigidity import determinacy, known_body
 from unrelu.distances.trilateration import Body, best_body
 
@@ -31,7 +31,13 @@ SHARES = (0.8, 1.0, 0.6)
 LARGE = 2000
 # Trilateration with misfits below this share of a distance is still a start, even of many points.
 NEARLY = 0.05
-REPAIRS = 8
+NOISE_ROUNDS = 4
+REPAIRS = 5
+UNFOLDINGS = 3
+# Iterations of one descent while there are other places to look.
+EXPLORING = 80
+# Ten iterations that lower the misfit by less than this share lead nowhere, if there is no noise.
+WORTH = 0.05
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,8 @@ class Effort:
     tol: float
     max_iter: int
     rounding: float = EXACT
+    noise: float | None = None  # standard deviation of a distance of weight one, if the caller knows it, in units
+    censored: bool | None = None  # whether unseen distances were measured and found too long; None: ask the data
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +61,8 @@ class Solved:
     value: float
     exact: bool
     converged: bool
+    noise: float = 0.0  # standard deviation of a distance of weight one, in units
+    likely: bool = False  # whether the likelihood of not having been seen was used
 
 
 def solve_component(
@@ -72,16 +82,18 @@ def solve_component(
     search = Search(network, misfit, effort, rng, journal)
     best, body = search.given(given) if given is not None else search.auto(start)
     exact = search.exact(best.points)
-    noise = effort.rounding if exact else search.noise(best.points)
-    met = np.abs(network.residual(best.points)) * np.sqrt(network.weight) <= (
-        search.floor if exact or search.clean else BEYOND * noise
-    )
+    noise = 0.0 if exact else search.noise(best.points)
+    likely = not exact and not search.clean and search.censored
+    if likely:
+        best, noise = search.likeliest(best, noise)
+    gap = np.abs(network.residual(best.points)) * np.sqrt(network.weight)
+    allowed = search.floor if exact or search.clean else max(BEYOND * noise, search.floor)
+    met = gap <= allowed
     grade = np.zeros(n, np.int8)
     if met.any():
         kept = network if met.all() else network.part(np.arange(n), keep=met)
-        slack = search.floor if exact or search.clean else BEYOND * noise
-        grade = determinacy(kept, best.points, rng, exact=exact, slack=slack, body=body, seen=network).grade
-    return Solved(best.points, grade, best.name, best.value, exact, best.converged)
+        grade = determinacy(kept, best.points, rng, exact=exact, slack=allowed, body=body, seen=network).grade
+    return Solved(best.points, grade, best.name, best.value, exact, best.converged, noise, likely)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +133,36 @@ class Search:
         # The rough estimate of the blocks may be a third off.
         return max(middle if self.told is None else min(middle, 2 * self.told), self.floor)
 
+    @property
+    def censored(self) -> bool:
+        """Whether what was measured was cut off, rather than what is true: then nothing seen is beyond the cut-off."""
+        cutoff = self.network.cutoff
+        if cutoff is None or not self.misfit.absence:
+            return False
+        if self.effort.censored is not None:
+            return self.effort.censored
+        return bool((self.network.distance <= cutoff * (1 + self.effort.rounding)).all())
+
+    def likeliest(self, found: Candidate, noise: float) -> tuple[Candidate, float]:
+        """Refine by the likelihood of what was seen and of what was not; with the noise level, unless it is given."""
+        known = self.effort.noise
+        sigma = noise if known is None else known
+        freedom = self.network.size * self.network.dim - self.network.dim * (self.network.dim + 1) // 2
+        best = found
+        for _ in range(1 if known is not None else NOISE_ROUNDS):
+            ended = refine(
+                self.network,
+                best.points,
+                Misfit(noise=sigma),
+                tol=self.effort.tol,
+                max_iter=self.effort.max_iter,
+                journal=self.journal,
+            )
+            best = Candidate(ended.points, ended.value, found.name, ended.converged)
+            if known is None:
+                sigma = censored_noise(self.network, best.points, sigma, freedom)
+        return best, sigma
+
     def given(self, X: Floats) -> tuple[Candidate, None]:
         """From the caller's start alone."""
         return self._descend(X, "given", smooth=False), None
@@ -141,8 +183,10 @@ class Search:
             if self.exact(found[-1].points) or self.journal.stopped:
                 break
         best = min(found, key=lambda one: one.value)
-        if self.clean and not self.exact(best.points) and start == "auto":
+        if self.clean and not self.exact(best.points) and not self.journal.stopped and start == "auto":
             best = self._repaired(best)
+            if not self.exact(best.points) and body is not None and body.count > self.network.dim + 1:
+                return self._partly(best, body), body
         return best, body if best.settled else None
 
     def _direct(self, body: Body) -> Candidate | None:
@@ -168,29 +212,56 @@ class Search:
             rough = Misfit(squared=True, absence=self.misfit.absence)
             iterations = min(60, effort.max_iter)
             X = refine(self.network, X, rough, tol=1e-6, max_iter=iterations, journal=self.journal).points
-        ended = refine(self.network, X, self.misfit, tol=effort.tol, max_iter=effort.max_iter, journal=self.journal)
+        most, worth = (min(EXPLORING, effort.max_iter), WORTH) if self.clean else (effort.max_iter, 0.0)
+        ended = refine(self.network, X, self.misfit, tol=effort.tol, max_iter=most, journal=self.journal, worth=worth)
         return Candidate(ended.points, ended.value, name, ended.converged)
 
     def _repaired(self, best: Candidate) -> Candidate:
-        """Keep what is settled, place the rest anew from it; where that does not help, start elsewhere."""
+        """Find the folds, keep what is settled, and place the rest anew from it; else start elsewhere."""
         network = self.network
-        for attempt in range(REPAIRS):
-            if self.exact(best.points) or self.journal.stopped:
+        trial: Candidate | None = best
+        for _ in range(REPAIRS):
+            if trial is not None:
+                trial = self._unfolded(trial)
+                best = min(best, trial, key=lambda one: one.value)
+            if self.exact(best.points) or self.journal.stopped or network.size > LARGE:
                 break
-            met = np.abs(network.residual(best.points)) <= self.floor
-            trial = None
-            if attempt % 2 == 0 and met.any():
-                body = known_body(network.part(np.arange(network.size), keep=met), best.points, self.rng)
-                if body.count > network.dim + 1:
-                    X, placed = regrown(network, best.points, body.placed)
-                    X = settle(network, X, placed, self.misfit, self.floor, self.rng)
-                    trial = self._descend(X, best.name, smooth=False)
-            if trial is None and network.size <= LARGE:
-                share = float(self.rng.uniform(0.5, 1.1))
-                trial = self._descend(from_paths(network, self.rng, share=share), "paths", smooth=True)
-            if trial is not None and trial.value < best.value:
-                best = trial
+            share = float(self.rng.uniform(0.5, 1.1))
+            places = from_paths(network, self.rng, share=share)
+            places += 0.3 * self.rng.standard_normal(places.shape)
+            trial = self._descend(places, "paths", smooth=True)
         return best
+
+    def _unfolded(self, found: Candidate) -> Candidate:
+        """Let few distances carry the misfit, so that the others are met; place anew what those do not hold."""
+        network, everything = self.network, np.arange(self.network.size)
+        best = found
+        for _ in range(UNFOLDINGS):
+            X = concentrated(network, best.points, self.misfit)
+            met = np.abs(network.residual(X)) <= self.floor
+            if met.all():
+                return Candidate(X, network.forces(X, self.misfit).value, found.name)
+            body = known_body(network.part(everything, keep=met), X, self.rng)
+            if body.count <= network.dim + 1:
+                break
+            X, placed = regrown(network, X, body.placed)
+            X = settle(network, X, placed, self.misfit, self.floor, self.rng)
+            trial = self._descend(X, found.name, smooth=False)
+            if trial.value >= best.value:
+                break
+            best = trial
+            if self.exact(best.points):
+                break
+        return best
+
+    def _partly(self, best: Candidate, body: Body) -> Candidate:
+        """What trilateration reached stays where it is; the rest as well as may be."""
+        network, rest = self.network, np.flatnonzero(~body.placed)
+        X = align(best.points[body.placed], body.points[body.placed])(best.points)
+        X[body.placed] = body.points[body.placed]
+        X = settle(network, X, body.placed, self.misfit, self.floor, self.rng)
+        ended = refine(network, X, self.misfit, free=rest, max_iter=EXPLORING, journal=self.journal)
+        return Candidate(concentrated(network, ended.points, self.misfit, free=rest), ended.value, "trilateration")
 
 
 def fitted_to(points: Floats, anchors: Indices, places: Floats) -> Floats:

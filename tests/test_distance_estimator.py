@@ -110,6 +110,13 @@ def test_parameters_reach_the_fit():
         DistanceCompleter(start="paths", max_iter=1, random_state=0).fit(X)
 
 
+def test_progress_reaches_the_fit(capsys):
+    DistanceCompleter(cutoff=CUTOFF, random_state=0).fit(short(scattered()))
+    assert capsys.readouterr() == ("", "")
+    DistanceCompleter(cutoff=CUTOFF, random_state=0, progress=True).fit(short(scattered()))
+    assert "".join(capsys.readouterr()) != ""
+
+
 def test_float32_stays_float32():
     points = scattered()
     completer = DistanceCompleter(cutoff=CUTOFF, random_state=0)

@@ -17,6 +17,7 @@ from unrelu.distances.rigidity import WORDS
 from unrelu.distances.solve import Effort, Solved, fitted_to, solve_component
 from unrelu.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.history import Record, Stop, Verdict
+from unrelu.progress import Spinner
 
 __all__ = ["LOSSES", "STARTS", "complete_distances"]
 
@@ -80,7 +81,7 @@ def complete_distances(
         Stop when the gradient is below this share of the data; default 1e-14.
     rng : int, Generator or None
     progress : bool, default False
-        Write one line per refinement step on the terminal's error output.
+        Show the iteration on the terminal while it runs.
     callback : callable, optional
         Called with each :class:`~unrelu.history.Record`; returning True stops.
     names : sequence, optional
@@ -107,6 +108,25 @@ def complete_distances(
     >>> bool(np.abs(result.distances() - truth)[np.ix_(fixed, fixed)].max() < 1e-9)
     True
     """
+    if progress:
+        with Spinner("locating") as spinner:
+            return complete_distances(
+                D,
+                dim,
+                cutoff=cutoff,
+                squared=squared,
+                sigma=sigma,
+                lower=lower,
+                upper=upper,
+                anchors=anchors,
+                loss=loss,
+                start=start,
+                max_iter=max_iter,
+                tol=tol,
+                rng=rng,
+                callback=spinner.also(callback),
+                names=names,
+            )
     dim = _dim(dim)
     ranges = Ranges.of(
         D,

@@ -23,8 +23,8 @@ DETERMINED, UNDETERMINED, ANCHOR, PAIR = "#0072b2", "#d55e00", "#111111", "#8c8c
 # Squared radius that holds 95 % of a normal distribution, by the number of dimensions (χ² quantiles).
 RADIUS_95 = {1: 3.841, 2: 5.991, 3: 7.815}
 MOST_NAMES = 30
-# An ellipse shorter than this share of the map is smaller than the dot at its centre.
-VISIBLE = 0.006
+# Side of the map in points of print, of which dots have so and so many.
+MAP_SIDE = 480.0
 
 
 def draw_map(completion: DistanceCompletion, *, title: str | None = None) -> Figure:
@@ -170,7 +170,10 @@ def _draw_ellipses(ax: Any, points: Floats, completion: DistanceCompletion) -> b
     if not shown.size:
         return False
     span = float(np.ptp(points, axis=0).max()) or 1.0
-    large = np.sqrt((axes**2).sum(axis=1)).max(axis=1) > VISIBLE * span
+    free = ~np.isin(shown, completion.anchors)
+    shown, axes = shown[free], axes[free]
+    dot = np.sqrt(_dot_area(completion.size)) / 2
+    large = np.sqrt((axes**2).sum(axis=1)).max(axis=1, initial=0.0) > 1.3 * dot / MAP_SIDE * span
     shown, axes = shown[large], axes[large]
     if shown.size:
         label = f"95 % error {'ellipse' if completion.dim == 2 else 'interval' if completion.dim == 1 else 'axes'}"
@@ -208,11 +211,15 @@ def _intervals(ax: Any, centres: Floats, axes: Floats, label: str) -> None:
 _ELLIPSES = {1: _intervals, 2: _ellipses, 3: _segments}
 
 
+def _dot_area(count: int) -> float:
+    return float(np.clip(4200 / max(count, 1), 3.0, 42.0))
+
+
 def _draw_points(ax: Any, points: Floats, completion: DistanceCompletion) -> None:
     anchored = np.zeros(completion.size, dtype=bool)
     anchored[np.asarray(completion.anchors, dtype=int)] = True
     known = np.asarray(completion.determined, dtype=bool)
-    size = float(np.clip(4200 / max(completion.size, 1), 3.0, 42.0))
+    size = _dot_area(completion.size)
     kinds = [
         (known & ~anchored, DETERMINED, "o", size, "determined"),
         (~known & ~anchored, UNDETERMINED, "^", max(1.6 * size, 14), "not determined by the data"),

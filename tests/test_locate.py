@@ -283,6 +283,10 @@ BAD = {
         (["ranges.csv", "-d", "2", "-o", "no/p.csv"], "no/p.csv cannot be written, for there is no folder"),
         (["ranges.csv", "-d", "2", "-o", "p.csv", "--cutoff", "20"], "a seen distance must not exceed cutoff=20, got"),
         (["ranges.csv", "-d", "2", "-o", "p.csv", "--cutoff", "-1"], "cutoff must be a positive number"),
+        (
+            ["ranges.csv", "-d", "2", "-o", "p.csv", "--sigma", "0"],
+            "--sigma must be a positive number, got 0; leave it",
+        ),
         (["ranges.csv", "-d", "2", "-o", "p.csv", "--format", "list"], "unknown format 'list'"),
         (
             ["ranges.csv", "-d", "2", "-o", "p.csv", "--anchors", "others.csv"],

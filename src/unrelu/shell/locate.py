@@ -75,6 +75,8 @@ def locate_command(
     inputs = [path for path in (file, anchors, bounds) if path is not None]
     if dim < 1:
         raise InputError(f"--dim must be at least 1, the number of coordinates of a point, got {dim}")
+    if sigma is not None and not sigma > 0:
+        raise InputError(f"--sigma must be a positive number, got {sigma:g}; leave it out to have it estimated")
     check_positions_target(output, dim, inputs=inputs)
     if plot is not None:
         check_output(plot, (".png", ".svg", ".pdf"), [*inputs, output])

@@ -18,7 +18,7 @@ from unrelu.stopping import (
     StoppingRule,
 )
 
-__all__ = ["Bar", "Spinner"]
+__all__ = ["Bar"]
 
 
 class Bar:
@@ -66,7 +66,10 @@ class Bar:
 
     def show(self, record: Record) -> None:
         """Move the bar to this record."""
-        self._bar.update(self._task, completed=self.share(record), state=_state(record))
+        state = f"iteration {record.iteration}, objective {record.objective:.1e}"
+        if record.gradient_norm is not None:
+            state += f", gradient {record.gradient_norm:.1e}"
+        self._bar.update(self._task, completed=self.share(record), state=state)
 
     def share(self, record: Record) -> float:
         """How far along this record is, between 0 and 1."""
@@ -91,44 +94,3 @@ class Bar:
                 return record.details.get(name), bound * (self._scale if relative else 1.0)
             case _:
                 return None, 0.0
-
-
-class Spinner:
-    """Shows iteration, objective and gradient norm of a run of which nobody knows how long it takes."""
-
-    def __init__(self, doing: str) -> None:
-        from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn(doing),
-            TextColumn("{task.fields[state]}"),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),  # standard output belongs to the result
-            transient=True,
-        )
-        self._task = self._bar.add_task(doing, total=None, state="starting")
-
-    def __enter__(self) -> Spinner:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
-
-    def also(self, callback: Callable[[Record], Any] | None) -> Callable[[Record], Any]:
-        """A callback that shows the record and then calls the other one."""
-
-        def both(record: Record) -> Any:
-            self._bar.update(self._task, state=_state(record))
-            return None if callback is None else callback(record)
-
-        return both
-
-
-def _state(record: Record) -> str:
-    norm = "" if record.gradient_norm is None else f", gradient {record.gradient_norm:.1e}"
-    return f"iteration {record.iteration}, objective {record.objective:.1e}{norm}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from unrelu.distances.ranges import Limits, Ranges
 from unrelu.distances.refine import DEFAULT_ITERATIONS, DEFAULT_TOL, Journal, refine
 from unrelu.distances.rigidity import WORDS
 from unrelu.distances.solve import Effort, Solved, fitted_to, solve_component
+from unrelu.distances.triangles import check_triangles
 from unrelu.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.history import Record, Stop, Verdict
-from unrelu.progress import Spinner
 
 __all__ = ["LOSSES", "STARTS", "complete_distances"]
 
@@ -81,7 +82,7 @@ def complete_distances(
         Stop when the gradient is below this share of the data; default 1e-14.
     rng : int, Generator or None
     progress : bool, default False
-        Show the iteration on the terminal while it runs.
+        Show iteration and objective on the terminal's error output.
     callback : callable, optional
         Called with each :class:`~unrelu.history.Record`; returning True stops.
     names : sequence, optional
@@ -108,25 +109,6 @@ def complete_distances(
     >>> bool(np.abs(result.distances() - truth)[np.ix_(fixed, fixed)].max() < 1e-9)
     True
     """
-    if progress:
-        with Spinner("locating") as spinner:
-            return complete_distances(
-                D,
-                dim,
-                cutoff=cutoff,
-                squared=squared,
-                sigma=sigma,
-                lower=lower,
-                upper=upper,
-                anchors=anchors,
-                loss=loss,
-                start=start,
-                max_iter=max_iter,
-                tol=tol,
-                rng=rng,
-                callback=spinner.also(callback),
-                names=names,
-            )
     dim = _dim(dim)
     ranges = Ranges.of(
         D,
@@ -145,9 +127,38 @@ def complete_distances(
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
     generator = _generator(rng)
-    unit = ranges.unit
-    journal = Journal(unit, callback)
+    check_triangles(ranges, generator)
+    with _shown(callback) if progress else nullcontext(callback) as told:
+        return _solved(ranges, dim, misfit, loss_name, effort, generator, start, given, Journal(ranges.unit, told))
 
+
+@contextmanager
+def _shown(callback: Callable[[Record], object] | None) -> Iterator[Callable[[Record], object]]:
+    """A callback that also shows where the run is."""
+    from rich.console import Console
+
+    with Console(stderr=True).status("placing points") as status:
+
+        def show(record: Record) -> object:
+            status.update(f"placing points: iteration {record.iteration}, objective {record.objective:.1e}")
+            return None if callback is None else callback(record)
+
+        yield show
+
+
+def _solved(
+    ranges: Ranges,
+    dim: int,
+    misfit: Misfit,
+    loss_name: str,
+    effort: Effort,
+    generator: np.random.Generator,
+    start: Any,
+    given: Floats | None,
+    journal: Journal,
+) -> DistanceCompletion:
+    """Component by component, in units, then in the frame of the anchors and the caller's units."""
+    unit = ranges.unit
     whole, virtual = _network(ranges, dim, unit)
     labels = _components(whole)
     points = np.zeros((ranges.size, dim))
@@ -343,6 +354,13 @@ def _verdict(solved: list[Solved], journal: Journal, gap: Floats, effort: Effort
         return Verdict(Stop.CALLBACK, f"the callback asked to stop after {iterations} iterations")
     if all(one.exact for one in solved):
         return Verdict(Stop.CONVERGED, f"all seen distances are met to rounding after {iterations} iterations")
+    unmet = sum(one.unmet for one in solved)
+    if unmet:
+        return Verdict(
+            Stop.STATIONARY,
+            f"{unmet} of {len(gap)} distances are not met although the others are exact: a fold that was not found, or "
+            "wrong distances; points that only they hold are not called determined",
+        )
     if all(one.converged for one in solved):
         return Verdict(
             Stop.CONVERGED,

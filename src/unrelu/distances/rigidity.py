@@ -192,7 +192,7 @@ def _patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[
         along = vectors.T @ (rows.T @ z)
         along[null] = 0
         along[~null] /= values[~null]
-        stress = (z - rows @ (vectors @ along)) / np.maximum(lengths, 1e-12)
+        stress = (z - rows @ (vectors @ along)) * np.median(lengths) / np.maximum(lengths, 1e-12)
         kernel = _kernel(stress, part)
         vector = kernel @ rng.standard_normal((kernel.shape[1], 1))
         affine = np.column_stack([places, np.ones(n)])[:, None, :]
@@ -219,7 +219,8 @@ def _kernel(stress: Floats, part: Network) -> Floats:
     matrix[part.first, part.second] = matrix[part.second, part.first] = -stress
     matrix[np.diag_indices(part.size)] = -matrix.sum(axis=1)
     values, vectors = np.linalg.eigh(matrix)
-    return vectors[:, np.abs(values) <= 1e-8 * max(float(np.abs(values).max()), 1e-300)]
+    # A stress was drawn with entries of size one: where no stress exists, only rounding of that is left.
+    return vectors[:, np.abs(values) <= 1e-8 * max(float(np.abs(values).max()), 1.0)]
 
 
 def _moving_together(shapes: Floats, field: Floats, fixed: Mask, part: Network, rng: np.random.Generator) -> Mask:

@@ -32,6 +32,7 @@ LARGE = 2000
 # Trilateration with misfits below this share of a distance is still a start, even of many points.
 NEARLY = 0.05
 NOISE_ROUNDS = 4
+ROUGH, NOISY_TOL = 1e-5, 1e-9
 REPAIRS = 5
 UNFOLDINGS = 3
 # Iterations of one descent while there are other places to look.
@@ -62,6 +63,7 @@ class Solved:
     exact: bool
     converged: bool
     noise: float = 0.0  # standard deviation of a distance of weight one, in units
+    unmet: int = 0  # how many distances are not met although blocks of points say that the data are exact
     likely: bool = False  # whether the likelihood of not having been seen was used
 
 
@@ -89,11 +91,14 @@ def solve_component(
     gap = np.abs(network.residual(best.points)) * np.sqrt(network.weight)
     allowed = search.floor if exact or search.clean else max(BEYOND * noise, search.floor)
     met = gap <= allowed
+    unmet = int((~met).sum()) if search.clean else 0
     grade = np.zeros(n, np.int8)
     if met.any():
         kept = network if met.all() else network.part(np.arange(n), keep=met)
-        grade = determinacy(kept, best.points, rng, exact=exact, slack=allowed, body=body, seen=network).grade
-    return Solved(best.points, grade, best.name, best.value, exact, best.converged, noise, likely)
+        grade = determinacy(
+            kept, best.points, rng, exact=exact or search.clean, slack=allowed, body=body, seen=network
+        ).grade
+    return Solved(best.points, grade, best.name, best.value, exact, best.converged, noise, unmet, likely)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +125,11 @@ class Search:
         self.told = told
         # Data that are exact on blocks are exact: a misfit is then a fold, not noise.
         self.clean = told is not None and told <= self.floor and not len(network.limits)
+
+    @property
+    def tol(self) -> float:
+        """With noise, digits below it by far are not worth the work."""
+        return self.effort.tol if self.clean else max(self.effort.tol, NOISY_TOL)
 
     def exact(self, X: Floats) -> bool:
         """Whether all distances are met to rounding."""
@@ -149,12 +159,13 @@ class Search:
         sigma = noise if known is None else known
         freedom = self.network.size * self.network.dim - self.network.dim * (self.network.dim + 1) // 2
         best = found
-        for _ in range(1 if known is not None else NOISE_ROUNDS):
+        rounds = 1 if known is not None else NOISE_ROUNDS
+        for done in range(rounds):
             ended = refine(
                 self.network,
                 best.points,
                 Misfit(noise=sigma),
-                tol=self.effort.tol,
+                tol=self.tol if done == rounds - 1 else ROUGH,
                 max_iter=self.effort.max_iter,
                 journal=self.journal,
             )
@@ -185,17 +196,15 @@ class Search:
         best = min(found, key=lambda one: one.value)
         if self.clean and not self.exact(best.points) and not self.journal.stopped and start == "auto":
             best = self._repaired(best)
-            if not self.exact(best.points) and body is not None and body.count > self.network.dim + 1:
-                return self._partly(best, body), body
+            if not self.exact(best.points):
+                return self._partial(best, body)
         return best, body if best.settled else None
 
     def _direct(self, body: Body) -> Candidate | None:
         """The placed points, and the others around them; None where errors have grown too large to go on."""
         network = self.network
-        inside = body.placed[network.first] & body.placed[network.second]
-        gaps = np.abs(network.residual(body.points)[inside])
-        if gaps.max() > self.floor:  # noise: a start like others
-            good = body.count == network.size and (network.size <= LARGE or gaps.max() < NEARLY)
+        if not self._consistent(body):  # noise: a start like others
+            good = body.count == network.size and (network.size <= LARGE or self._consistent(body, NEARLY))
             return self._descend(body.points, "trilateration", smooth=False) if good else None
         if 2 * body.count < network.size:
             return None
@@ -213,7 +222,7 @@ class Search:
             iterations = min(60, effort.max_iter)
             X = refine(self.network, X, rough, tol=1e-6, max_iter=iterations, journal=self.journal).points
         most, worth = (min(EXPLORING, effort.max_iter), WORTH) if self.clean else (effort.max_iter, 0.0)
-        ended = refine(self.network, X, self.misfit, tol=effort.tol, max_iter=most, journal=self.journal, worth=worth)
+        ended = refine(self.network, X, self.misfit, tol=self.tol, max_iter=most, journal=self.journal, worth=worth)
         return Candidate(ended.points, ended.value, name, ended.converged)
 
     def _repaired(self, best: Candidate) -> Candidate:
@@ -254,6 +263,22 @@ class Search:
                 break
         return best
 
+    def _partial(self, best: Candidate, body: Body | None) -> tuple[Candidate, Body | None]:
+        """The places that meet most distances to rounding: around what trilateration reached, or anywhere."""
+        X = concentrated(self.network, best.points, self.misfit)
+        anywhere = Candidate(X, best.value, best.name, False)
+        if body is None or body.count <= self.network.dim + 1 or not self._consistent(body):
+            return anywhere, None
+        around = self._partly(best, body)
+        met = [np.sum(np.abs(self.network.residual(one.points)) <= self.floor) for one in (anywhere, around)]
+        return (anywhere, None) if met[0] > met[1] else (around, body)
+
+    def _consistent(self, body: Body, share: float = 0.0) -> bool:
+        """Whether all distances between placed points are met, to rounding or to a share of a distance."""
+        inside = body.placed[self.network.first] & body.placed[self.network.second]
+        gaps = np.abs(self.network.residual(body.points)[inside])
+        return bool(gaps.size == 0 or gaps.max() <= max(self.floor, share))
+
     def _partly(self, best: Candidate, body: Body) -> Candidate:
         """What trilateration reached stays where it is; the rest as well as may be."""
         network, rest = self.network, np.flatnonzero(~body.placed)
@@ -261,7 +286,8 @@ class Search:
         X[body.placed] = body.points[body.placed]
         X = settle(network, X, body.placed, self.misfit, self.floor, self.rng)
         ended = refine(network, X, self.misfit, free=rest, max_iter=EXPLORING, journal=self.journal)
-        return Candidate(concentrated(network, ended.points, self.misfit, free=rest), ended.value, "trilateration")
+        X = concentrated(network, ended.points, self.misfit, free=rest)
+        return Candidate(X, ended.value, "trilateration", False)
 
 
 def fitted_to(points: Floats, anchors: Indices, places: Floats) -> Floats:

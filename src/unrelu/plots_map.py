@@ -56,9 +56,12 @@ def draw_map(completion: DistanceCompletion, *, title: str | None = None) -> Fig
         raise InputError(f"a map shows up to three dimensions, got {dim}; draw some columns of the points instead")
     points = _side_by_side(np.asarray(completion.points, dtype=float), completion.components, completion.anchors)
     points = np.pad(points, ((0, 0), (0, max(0, 2 - dim))))
-    figure = Figure(figsize=(8, 8.4 if dim > 1 else 2.4), layout="constrained")
+    reach = _reach(completion, points)
+    width, height = np.ptp(np.concatenate([points - reach, points + reach])[:, :2], axis=0) + 1e-300
+    tall = {1: 1.0, 2: float(np.clip(7.4 * height / width, 3.0, 10.0)), 3: 7.0}[dim]
+    figure = Figure(figsize=(8, tall + 1.4), layout="constrained")  # below and above: the legend and the title
     ax = figure.add_subplot(projection="3d") if dim == 3 else figure.add_subplot()
-    _equal_axes(ax, points, _reach(completion, points))
+    _equal_axes(ax, points, reach)
     _draw_pairs(ax, points, completion.pairs)
     hidden = _draw_ellipses(ax, points, completion)
     _draw_points(ax, points, completion)

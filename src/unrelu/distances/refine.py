@@ -149,5 +149,5 @@ def _free(gradient: Floats, free: Indices | None) -> Floats:
 
 
 def _note(journal: Any, forces: Forces, size: float, scale: float, damping: float) -> None:
-    if journal is not None:
+    if journal is not None and not journal.stopped:
         journal.note(forces.value, size * scale, size, damping=damping)

@@ -33,6 +33,7 @@ LARGE = 2000
 NEARLY = 0.05
 NOISE_ROUNDS = 4
 ROUGH, NOISY_TOL = 1e-5, 1e-9
+AGREE = 1e-3
 REPAIRS = 5
 UNFOLDINGS = 3
 # Iterations of one descent while there are other places to look.
@@ -128,7 +129,7 @@ class Search:
 
     @property
     def tol(self) -> float:
-        """With noise, digits below it by far are not worth the work."""
+        """With noise, digits far below it are not worth the work."""
         return self.effort.tol if self.clean else max(self.effort.tol, NOISY_TOL)
 
     def exact(self, X: Floats) -> bool:
@@ -191,7 +192,7 @@ class Search:
         for share in SHARES[: 1 if start != "auto" or self.network.size > LARGE else len(SHARES)]:
             places = from_paths(self.network, self.rng, share=share)
             found.append(self._descend(places, "paths", smooth=True))
-            if self.exact(found[-1].points) or self.journal.stopped:
+            if self.exact(found[-1].points) or self.journal.stopped or self._agreed(found):
                 break
         best = min(found, key=lambda one: one.value)
         if self.clean and not self.exact(best.points) and not self.journal.stopped and start == "auto":
@@ -199,6 +200,13 @@ class Search:
             if not self.exact(best.points):
                 return self._partial(best, body)
         return best, body if best.settled else None
+
+    def _agreed(self, found: list[Candidate]) -> bool:
+        """Whether, with noise, two starts led to the same misfit, and to none that is lower."""
+        if self.clean or len(found) < 2:
+            return False
+        values = sorted(one.value for one in found)
+        return values[1] <= (1 + AGREE) * values[0]
 
     def _direct(self, body: Body) -> Candidate | None:
         """The placed points, and the others around them; None where errors have grown too large to go on."""
@@ -222,7 +230,8 @@ class Search:
             iterations = min(60, effort.max_iter)
             X = refine(self.network, X, rough, tol=1e-6, max_iter=iterations, journal=self.journal).points
         most, worth = (min(EXPLORING, effort.max_iter), WORTH) if self.clean else (effort.max_iter, 0.0)
-        ended = refine(self.network, X, self.misfit, tol=self.tol, max_iter=most, journal=self.journal, worth=worth)
+        tol = ROUGH if self.censored and not self.clean else self.tol  # the likelihood has the last word
+        ended = refine(self.network, X, self.misfit, tol=tol, max_iter=most, journal=self.journal, worth=worth)
         return Candidate(ended.points, ended.value, name, ended.converged)
 
     def _repaired(self, best: Candidate) -> Candidate:

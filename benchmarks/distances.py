@@ -1,4 +1,4 @@
-"""Points from short distances beside SciPy, scikit-learn and cvxpy: python benchmarks/distances.py [large] [peers] [noise]
+"""Points from short distances beside their peers: python benchmarks/distances.py [large] [peers] [noise]
 
 Large: wall-clock time over that of SciPy's Dijkstra from 150 sources on the same graph in the same run (asked: at most
 6 at n=5,000 and 15 at n=50,000), and the largest error on the determined points in cut-offs. Peers: scikit-learn's MDS
@@ -56,7 +56,7 @@ def large(cases=((5_000, 20), (50_000, 20), (200_000, 20), (5_000, 12))):
 
 
 def relaxation(D, cutoff):
-    """The semidefinite relaxation: Gram matrix of any rank that has the seen distances; unseen ones at least the cut-off."""
+    """A Gram matrix of any rank with the seen distances, unseen ones at least the cut-off, as spread out as may be."""
     import cvxpy as cp
 
     n = len(D)
@@ -125,7 +125,8 @@ def noise(trials=20):
                 cov = np.einsum("ia,nij,jb->nab", motion.turn, result.covariances[fixed], motion.turn)
                 size = np.einsum("na,nab,nb->n", gap, np.linalg.inv(cov), gap)
                 shares.append(np.mean(size < chi2.ppf(0.95, dim)))
-            rows.append({"dim": dim, "noise / cut-off": share, "within 1.5": f"{np.sum(np.array(ratios) < 1.5)}/{trials}",
+            close = f"{np.sum(np.array(ratios) < 1.5)}/{trials}"
+            rows.append({"dim": dim, "noise / cut-off": share, "within 1.5": close,
                          "worst ratio": float(max(ratios)), "covered": float(np.mean(shares))})  # fmt: skip
     show("Noise, n=200", rows, list(rows[0]))
     return rows

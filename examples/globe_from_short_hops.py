@@ -160,7 +160,7 @@ def draw(
         )
     figure.legend(loc="outside lower center", ncols=7, frameon=False, labelcolor="white", fontsize=10)
     figure.suptitle(
-        f"The globe from {len(pairs):,} short hops. Nobody said that it is round. Largest error {readable(error)}.",
+        f"The globe from {len(pairs):,} short hops. Largest error of the {int(sure.sum()):,} determined airports: {readable(error)}.",
         color="white",
         fontsize=14,
     )
@@ -171,8 +171,11 @@ def main(arguments: list[str] | None = None) -> dict[str, float]:
     parser = argparse.ArgumentParser(description="The globe rebuilt from airports' short hops alone.")
     parser.add_argument("-o", "--output", type=Path, default=Path("globe.png"))
     parser.add_argument("--quick", action="store_true", help="fewer airports, longer hops")
+    parser.add_argument("--apart", type=float, help="no two airports closer than this, in km (default 150)")
+    parser.add_argument("--longest", type=float, help="only hops up to this, in km (default 2000)")
     options = parser.parse_args(arguments)
     apart, longest = (250.0, 2500.0) if options.quick else (150.0, 2000.0)
+    apart, longest = options.apart or apart, options.longest or longest
 
     places = airports(apart, longest)
     pairs = short_hops(places.points, longest)

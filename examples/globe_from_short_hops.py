@@ -160,7 +160,8 @@ def draw(
         )
     figure.legend(loc="outside lower center", ncols=7, frameon=False, labelcolor="white", fontsize=10)
     figure.suptitle(
-        f"The globe from {len(pairs):,} short hops. Largest error of the {int(sure.sum()):,} determined airports: {readable(error)}.",
+        f"The globe from {len(pairs):,} short hops. "
+        f"Largest error of the {int(sure.sum()):,} determined airports: {readable(error)}.",
         color="white",
         fontsize=14,
     )

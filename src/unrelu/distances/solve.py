@@ -34,7 +34,7 @@ NEARLY = 0.05
 NOISE_ROUNDS = 4
 ROUGH, NOISY_TOL = 1e-5, 1e-9
 AGREE = 1e-3
-REPAIRS = 5
+REPAIRS = 4
 UNFOLDINGS = 3
 # Iterations of one descent while there are other places to look.
 EXPLORING = 80

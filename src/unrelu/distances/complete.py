@@ -27,6 +27,8 @@ Indices = NDArray[np.intp]
 
 LOSSES = ("auto", "distances", "squared", "one-sided", "censored")
 STARTS = ("auto", "paths", "trilateration")
+# Up to this many anchors all distances between them are used; beyond, those to some of them.
+MOST_ANCHORS = 60
 
 
 def complete_distances(
@@ -182,7 +184,8 @@ def _solved(
                 X = X.copy()
                 X[fixed] = known
                 free = np.setdiff1d(np.arange(len(members)), fixed)
-                X = refine(part, X, misfit, free=free, tol=effort.tol, max_iter=effort.max_iter, journal=journal).points
+                judged = Misfit(noise=one.noise) if one.likely else misfit
+                X = refine(part, X, judged, free=free, tol=effort.tol, max_iter=effort.max_iter, journal=journal).points
         else:
             X = X - X.mean(axis=0)
         points[members], grade[members] = X, one.grade
@@ -288,9 +291,7 @@ def _network(ranges: Ranges, dim: int, unit: float, *, join: bool = True) -> tup
         weight = precision / precision.mean()
     added = None
     if join and len(ranges.anchors) > 1:
-        a, b = np.triu_indices(len(ranges.anchors), 1)
-        near = (b - a <= dim + 1) | (a <= dim)
-        a, b = a[near], b[near]
+        a, b = _joined(len(ranges.anchors), dim)
         known = np.linalg.norm(ranges.places[a] - ranges.places[b], axis=1) / unit
         between = ranges.anchors[a].astype(np.int64) * n + ranges.anchors[b]
         fresh = ~np.isin(between, keys)
@@ -309,6 +310,17 @@ def _network(ranges: Ranges, dim: int, unit: float, *, join: bool = True) -> tup
     cutoff = None if ranges.cutoff is None else ranges.cutoff / unit
     first, second = (keys // n).astype(np.intp), (keys % n).astype(np.intp)
     return Network(n, dim, first, second, distance, weight, cutoff, limits), added
+
+
+def _joined(count: int, dim: int) -> tuple[Indices, Indices]:
+    """Pairs of anchors that make all of them one body: all pairs of a few, else all with some of them."""
+    if count <= MOST_ANCHORS:
+        return np.triu_indices(count, 1)
+    hubs = np.unique(np.linspace(0, count - 1, 4 * (dim + 1)).astype(np.intp))
+    a, b = (part.ravel() for part in np.meshgrid(hubs, np.arange(count), indexing="ij"))
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    keys = np.unique(low[low < high] * count + high[low < high])
+    return keys // count, keys % count
 
 
 def _components(network: Network) -> Indices:

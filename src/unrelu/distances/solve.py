@@ -212,8 +212,13 @@ class Search:
         """The placed points, and the others around them; None where errors have grown too large to go on."""
         network = self.network
         if not self._consistent(body):  # noise: a start like others
-            good = body.count == network.size and (network.size <= LARGE or self._consistent(body, NEARLY))
-            return self._descend(body.points, "trilateration", smooth=False) if good else None
+            near = self._consistent(body, NEARLY) and 2 * body.count >= network.size
+            if near and body.count < network.size:
+                X = settle(network, body.points, body.placed, self.misfit, NEARLY, self.rng)
+                return self._descend(X, "trilateration", smooth=False)
+            if near or (body.count == network.size and network.size <= LARGE):
+                return self._descend(body.points, "trilateration", smooth=False)
+            return None
         if 2 * body.count < network.size:
             return None
         X = settle(network, body.points, body.placed, self.misfit, self.floor, self.rng)

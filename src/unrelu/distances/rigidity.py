@@ -24,7 +24,7 @@ from unrelu.distances.network import Misfit, Network
 from unrelu.distances.patches import Patch, clusters, cut_out, other_place
 from unrelu.distances.trilateration import Body, cliques, grow, look
 
-__all__ = ["WORDS", "Rigidity", "determinacy", "known_body"]
+__all__ = ["WORDS", "Rigidity", "determinacy", "known_body", "patch_grades"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -105,7 +105,7 @@ def _grade_rest(network: Network, X: Floats, grade: NDArray[np.int8], rng: np.ra
         patch = cut_out(network, X, settled, cluster, rng)
         if patch is None:
             continue
-        found = _patch_grades(patch, X, rng)
+        found = patch_grades(patch, X, rng)
         inside = ~patch.settled
         members = patch.members[inside]
         grade[members] = np.maximum(grade[members], found[inside])
@@ -174,7 +174,7 @@ def known_body(network: Network, X: Floats, rng: np.random.Generator, tries: int
     return best
 
 
-def _patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[np.int8]:
+def patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[np.int8]:
     """Grades of the points of a small network from its motions and its stresses."""
     part, fixed = patch.network, patch.settled
     places = X[patch.members] - X[patch.members].mean(axis=0)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.distances.completion import DistanceCompletion
+from unrelu.distances.edges import real
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.ranges import Limits, Ranges
 from unrelu.distances.refine import DEFAULT_ITERATIONS, DEFAULT_TOL, Journal, refine
@@ -20,7 +21,7 @@ from unrelu.distances.triangles import check_triangles
 from unrelu.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.history import Record, Stop, Verdict
 
-__all__ = ["LOSSES", "STARTS", "complete_distances"]
+__all__ = ["LOSSES", "STARTS", "complete_distances", "complete_from_shortest"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -379,3 +380,39 @@ def _verdict(solved: list[Solved], journal: Journal, gap: Floats, effort: Effort
             f"the misfit is stationary after {iterations} iterations; the largest is {worst:.2g} typical distances",
         )
     return Verdict(Stop.MAX_ITERATIONS, f"the misfit still fell after {iterations} iterations; raise max_iter to go on")
+
+
+def complete_from_shortest(D: Any, dim: int, fraction: float, *, rng: Any = None, **options: Any) -> DistanceCompletion:
+    """Hide all but the shortest ``fraction`` of known distances and complete: the paper's setting without its oracle.
+
+    Parameters
+    ----------
+    D : array of shape (n, n)
+        All distances (or squared ones, with ``squared=True``).
+    dim : int
+    fraction : float
+        Share of the pairs i < j that stays.
+    rng : int, Generator or None
+    **options
+        For :func:`complete_distances`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.random.default_rng(0).random((60, 2))
+    >>> D = np.linalg.norm(points[:, None] - points, axis=2)
+    >>> result = complete_from_shortest(D, 2, 0.2, rng=0)
+    >>> fixed = result.determined
+    >>> bool(np.abs(result.distances() - D)[np.ix_(fixed, fixed)].max() < 1e-9)
+    True
+    """
+    if not (is_number(fraction) and 0 < fraction <= 1):
+        raise InputError(f"fraction must be above 0 and at most 1, got {fraction!r}")
+    full = real(D, "D")
+    if full.ndim != 2 or full.shape[0] != full.shape[1] or len(full) < 2:
+        raise InputError(f"D must be a square matrix of all distances, got shape {full.shape}")
+    lengths = np.sqrt(full) if options.pop("squared", False) else full
+    pairs = np.sort(lengths[np.triu_indices(len(full), 1)])
+    count = max(1, round(fraction * len(pairs)))
+    cutoff = float(pairs[count - 1])
+    return complete_distances(np.where(lengths <= cutoff, lengths, np.nan), dim, cutoff=cutoff, rng=rng, **options)

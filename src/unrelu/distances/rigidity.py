@@ -24,7 +24,7 @@ from unrelu.distances.network import Misfit, Network
 from unrelu.distances.patches import Patch, clusters, cut_out, other_place
 from unrelu.distances.trilateration import Body, cliques, grow, look
 
-__all__ = ["WORDS", "Rigidity", "determinacy", "known_body", "patch_grades"]
+__all__ = ["WORDS", "Rigidity", "determinacy", "known_body", "patch_grades", "turns"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -187,7 +187,7 @@ def patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[n
     null = values <= NULL * max(values[-1], 1e-300)
     grade = np.zeros(n, np.int8)
     motions = vectors[:, null] @ rng.standard_normal((int(null.sum()), DRAWS))
-    grade[_moving_together(_turns(places), motions.reshape(n, dim, DRAWS), fixed, part, rng)] = LOCAL
+    grade[_moving_together(turns(places), motions.reshape(n, dim, DRAWS), fixed, part, rng)] = LOCAL
     lengths = np.linalg.norm(places[part.first] - places[part.second], axis=1)
     for _ in range(2):
         z = rng.standard_normal(len(part.first))
@@ -203,7 +203,7 @@ def patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[n
     return grade
 
 
-def _turns(places: Floats) -> Floats:
+def turns(places: Floats) -> Floats:
     """What each point does in each infinitesimal rigid motion: shape (n, dim, motions)."""
     n, dim = places.shape
     motions = [np.tile(row, (n, 1)) for row in np.eye(dim)]

@@ -11,6 +11,7 @@ import unrelu
 from unrelu import EdgeList
 from unrelu.datasets import chain, points_in_cube, shortest, within
 from unrelu.distances.alignment import align, deviation
+from unrelu.distances.complete import complete_from_shortest
 from unrelu.history import Stop
 
 # Noiseless places come back to this share of the size of the set.
@@ -337,3 +338,43 @@ def test_nothing_seen():
     assert not result.determined.any()
     assert np.isinf(result.standard_errors).all()
     assert "4 points float" in result.explain()
+
+
+def test_all_but_the_shortest_hidden():
+    truth = points_in_cube(100, 3, rng=0)
+    D = np.linalg.norm(truth[:, None] - truth, axis=2)
+    for result in (
+        complete_from_shortest(D, 3, 0.3, rng=0),
+        complete_from_shortest(D**2, 3, 0.3, squared=True, rng=0),
+    ):
+        assert len(result.pairs) == round(0.3 * 4950)
+        assert worst(result, truth, result.determined) < EXACT
+    with pytest.raises(unrelu.InputError, match=r"fraction must be above 0 and at most 1, got 1\.5"):
+        complete_from_shortest(D, 3, 1.5)
+
+
+def test_sparse_neighbours_are_settled_in_groups():
+    truth, cutoff, D = neighbours(800, 10, seed=3)
+    result = unrelu.complete_distances(D, 2, cutoff=cutoff, rng=0)
+    assert result.determined.mean() > 0.9
+    assert worst(result, truth, result.determined) < 1e-6 * cutoff
+
+
+def test_polishing_takes_back_the_word_for_what_rounding_moves():
+    from unrelu.distances.network import Network
+    from unrelu.distances.polish import polished
+
+    truth = points_in_cube(30, 2, rng=0)
+    # The last point hangs on two others almost in line with it: fixed on paper, soft in fact.
+    truth[29] = truth[0] + 0.5 * (truth[1] - truth[0]) + 1e-7
+    D = np.linalg.norm(truth[:, None] - truth, axis=2)
+    first, second = np.nonzero(np.triu(np.ones((30, 30)), 1))
+    kept = (second != 29) | (first < 2)
+    first, second = first[kept], second[kept]
+    network = Network(30, 2, first, second, D[first, second], np.ones(len(first)))
+    start = truth.copy()
+    start[:29] += 1e-10 * np.random.default_rng(0).standard_normal((29, 2))
+    points, error = polished(network, start, np.random.default_rng(0))
+    assert deviation(points[:29], truth[:29]).max() < 1e-14
+    assert error[:29].max() < 1e-13
+    assert error[29] > 1e-10

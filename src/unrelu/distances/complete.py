@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.distances.completion import DistanceCompletion
+from unrelu.distances.edges import real
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.ranges import Limits, Ranges
 from unrelu.distances.refine import DEFAULT_ITERATIONS, DEFAULT_TOL, Journal, refine
@@ -20,13 +21,15 @@ from unrelu.distances.triangles import check_triangles
 from unrelu.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.history import Record, Stop, Verdict
 
-__all__ = ["LOSSES", "STARTS", "complete_distances"]
+__all__ = ["LOSSES", "STARTS", "complete_distances", "complete_from_shortest"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 LOSSES = ("auto", "distances", "squared", "one-sided", "censored")
 STARTS = ("auto", "paths", "trilateration")
+# Up to this many anchors all distances between them are used; beyond, those to some of them.
+MOST_ANCHORS = 60
 
 
 def complete_distances(
@@ -182,7 +185,8 @@ def _solved(
                 X = X.copy()
                 X[fixed] = known
                 free = np.setdiff1d(np.arange(len(members)), fixed)
-                X = refine(part, X, misfit, free=free, tol=effort.tol, max_iter=effort.max_iter, journal=journal).points
+                judged = Misfit(noise=one.noise) if one.likely else misfit
+                X = refine(part, X, judged, free=free, tol=effort.tol, max_iter=effort.max_iter, journal=journal).points
         else:
             X = X - X.mean(axis=0)
         points[members], grade[members] = X, one.grade
@@ -288,9 +292,7 @@ def _network(ranges: Ranges, dim: int, unit: float, *, join: bool = True) -> tup
         weight = precision / precision.mean()
     added = None
     if join and len(ranges.anchors) > 1:
-        a, b = np.triu_indices(len(ranges.anchors), 1)
-        near = (b - a <= dim + 1) | (a <= dim)
-        a, b = a[near], b[near]
+        a, b = _joined(len(ranges.anchors), dim)
         known = np.linalg.norm(ranges.places[a] - ranges.places[b], axis=1) / unit
         between = ranges.anchors[a].astype(np.int64) * n + ranges.anchors[b]
         fresh = ~np.isin(between, keys)
@@ -309,6 +311,17 @@ def _network(ranges: Ranges, dim: int, unit: float, *, join: bool = True) -> tup
     cutoff = None if ranges.cutoff is None else ranges.cutoff / unit
     first, second = (keys // n).astype(np.intp), (keys % n).astype(np.intp)
     return Network(n, dim, first, second, distance, weight, cutoff, limits), added
+
+
+def _joined(count: int, dim: int) -> tuple[Indices, Indices]:
+    """Pairs of anchors that make all of them one body: all pairs of a few, else all with some of them."""
+    if count <= MOST_ANCHORS:
+        return np.triu_indices(count, 1)
+    hubs = np.unique(np.linspace(0, count - 1, 4 * (dim + 1)).astype(np.intp))
+    a, b = (part.ravel() for part in np.meshgrid(hubs, np.arange(count), indexing="ij"))
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    keys = np.unique(low[low < high] * count + high[low < high])
+    return keys // count, keys % count
 
 
 def _components(network: Network) -> Indices:
@@ -367,3 +380,39 @@ def _verdict(solved: list[Solved], journal: Journal, gap: Floats, effort: Effort
             f"the misfit is stationary after {iterations} iterations; the largest is {worst:.2g} typical distances",
         )
     return Verdict(Stop.MAX_ITERATIONS, f"the misfit still fell after {iterations} iterations; raise max_iter to go on")
+
+
+def complete_from_shortest(D: Any, dim: int, fraction: float, *, rng: Any = None, **options: Any) -> DistanceCompletion:
+    """Hide all but the shortest ``fraction`` of known distances and complete: the paper's setting without its oracle.
+
+    Parameters
+    ----------
+    D : array of shape (n, n)
+        All distances (or squared ones, with ``squared=True``).
+    dim : int
+    fraction : float
+        Share of the pairs i < j that stays.
+    rng : int, Generator or None
+    **options
+        For :func:`complete_distances`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.random.default_rng(0).random((60, 2))
+    >>> D = np.linalg.norm(points[:, None] - points, axis=2)
+    >>> result = complete_from_shortest(D, 2, 0.2, rng=0)
+    >>> fixed = result.determined
+    >>> bool(np.abs(result.distances() - D)[np.ix_(fixed, fixed)].max() < 1e-9)
+    True
+    """
+    if not (is_number(fraction) and 0 < fraction <= 1):
+        raise InputError(f"fraction must be above 0 and at most 1, got {fraction!r}")
+    full = real(D, "D")
+    if full.ndim != 2 or full.shape[0] != full.shape[1] or len(full) < 2:
+        raise InputError(f"D must be a square matrix of all distances, got shape {full.shape}")
+    lengths = np.sqrt(full) if options.pop("squared", False) else full
+    pairs = np.sort(lengths[np.triu_indices(len(full), 1)])
+    count = max(1, round(fraction * len(pairs)))
+    cutoff = float(pairs[count - 1])
+    return complete_distances(np.where(lengths <= cutoff, lengths, np.nan), dim, cutoff=cutoff, rng=rng, **options)

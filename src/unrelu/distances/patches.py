@@ -13,7 +13,7 @@ from unrelu.distances.paths import from_paths
 from unrelu.distances.refine import refine
 from unrelu.distances.trilateration import Body, grow
 
-__all__ = ["MOST_POINTS", "Patch", "clusters", "cut_out", "other_place", "regrown", "settle"]
+__all__ = ["MOST_POINTS", "Patch", "clusters", "cut_out", "other_place", "place", "regrown", "settle"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -113,11 +113,12 @@ def settle(
     for cluster in clusters(network, np.flatnonzero(~settled)):
         patch = cut_out(network, X, settled, cluster, rng, around=True)
         if patch is not None and patch.settled.any():
-            X[patch.members] = _place(patch, X[patch.members], misfit, floor, rng)
+            X[patch.members] = place(patch, X[patch.members], misfit, floor, rng)
     return X
 
 
-def _place(patch: Patch, X: Floats, misfit: Misfit, floor: float, rng: np.random.Generator) -> Floats:
+def place(patch: Patch, X: Floats, misfit: Misfit, floor: float, rng: np.random.Generator) -> Floats:
+    """Places of the points of a patch: settled ones stay, the others from several starts, the lowest misfit wins."""
     network, fixed = patch.network, patch.settled
     free = np.flatnonzero(~fixed)
     best, lowest = X, np.inf

@@ -7,19 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.distances.advance import advanced
 from unrelu.distances.alignment import align
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.noise import censored_noise, noise_of_cliques
-from unrelu.distances.patches import regrown, settle
+from unrelu.distances.patches import MOST_POINTS, clusters, regrown, settle
 from unrelu.distances.paths import from_paths
+from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
+from unrelu.distances.polish import polished
 from unrelu.distances.refine import Journal, concentrated, refine
-from unrelu.distances.rigidity import determinacy, known_body
+from unrelu.distances.rigidity import GENERIC, LOCAL, determinacy, known_body
 from unrelu.distances.trilateration import Body, best_body
 
 __all__ = ["Effort", "Solved", "solve_component"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 # Misfits below this share of the typical distance need no noise to explain them.
 EXACT = 1e-9
@@ -34,7 +38,9 @@ NEARLY = 0.05
 NOISE_ROUNDS = 4
 ROUGH, NOISY_TOL = 1e-5, 1e-9
 AGREE = 1e-3
-REPAIRS = 5
+REPAIRS = 4
+# Trilateration whose steps were all thicker than this keeps its digits; a place may be off by this share of a distance.
+THICK, SHARP = 0.005, 1e-9
 UNFOLDINGS = 3
 # Iterations of one descent while there are other places to look.
 EXPLORING = 80
@@ -99,7 +105,26 @@ def solve_component(
         grade = determinacy(
             kept, best.points, rng, exact=exact or search.clean, slack=allowed, body=body, seen=network
         ).grade
-    return Solved(best.points, grade, best.name, best.value, exact, best.converged, noise, unmet, likely)
+    X = best.points
+    if exact or search.clean:
+        X, grade = _verified(network, X, grade, met, body, rng)
+    return Solved(X, grade, best.name, best.value, exact, best.converged, noise, unmet, likely)
+
+
+def _verified(
+    network: Network, X: Floats, grade: NDArray[np.int8], met: Mask, body: Body | None, rng: np.random.Generator
+) -> tuple[Floats, NDArray[np.int8]]:
+    """Polish what is settled, and take back the word for points that rounding alone moves visibly."""
+    fixed = np.flatnonzero(grade >= GENERIC)
+    if len(fixed) <= network.dim + 1 or len(fixed) > MOST_POLISHED:
+        return X, grade
+    if body is not None and body.thickness > THICK and body.placed[fixed].all():
+        return X, grade  # well-conditioned at every step
+    places, error = polished(network.part(fixed, keep=met), X[fixed], rng)
+    X, grade = X.copy(), grade.copy()
+    X[fixed] = places
+    grade[fixed[error > SHARP * max(float(network.distance.max()), 1e-300)]] = LOCAL
+    return X, grade
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,16 +237,35 @@ class Search:
         """The placed points, and the others around them; None where errors have grown too large to go on."""
         network = self.network
         if not self._consistent(body):  # noise: a start like others
-            good = body.count == network.size and (network.size <= LARGE or self._consistent(body, NEARLY))
-            return self._descend(body.points, "trilateration", smooth=False) if good else None
-        if 2 * body.count < network.size:
+            near = self._consistent(body, NEARLY) and 2 * body.count >= network.size
+            if near and body.count < network.size:
+                X = settle(network, body.points, body.placed, self.misfit, NEARLY, self.rng)
+                return self._descend(X, "trilateration", smooth=False)
+            if near or (body.count == network.size and network.size <= LARGE):
+                return self._descend(body.points, "trilateration", smooth=False)
             return None
-        X = settle(network, body.points, body.placed, self.misfit, self.floor, self.rng)
+        X, placed = advanced(network, body.points, body.placed, self.misfit, self.floor, self.rng)
+        if 4 * np.sum(placed) < network.size:
+            return None
+        X = self._filled(X, placed)
+        X = settle(network, X, placed, self.misfit, self.floor, self.rng)
         forces = network.forces(X, self.misfit)
         candidate = Candidate(X, forces.value, "trilateration", settled=True)
         size = float(np.linalg.norm(forces.gradient(network.size)))
         self.journal.note(forces.value, size, size / max(float(np.linalg.norm(network.distance)), 1e-300))
         return candidate
+
+    def _filled(self, X: Floats, settled: Mask) -> Floats:
+        """Groups too large to be placed as one: where shortest paths would have them, then as well as may be."""
+        network = self.network
+        groups = [group for group in clusters(network, np.flatnonzero(~settled)) if len(group) > MOST_POINTS // 2]
+        if not groups:
+            return X
+        rest = np.concatenate(groups)
+        places = from_paths(network, self.rng)
+        X = X.copy()
+        X[rest] = align(places[settled], X[settled])(places)[rest]
+        return refine(network, X, self.misfit, free=rest, max_iter=EXPLORING, journal=self.journal, worth=WORTH).points
 
     def _descend(self, X: Floats, name: str, *, smooth: bool) -> Candidate:
         effort = self.effort

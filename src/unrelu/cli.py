@@ -16,6 +16,7 @@ from unrelu.shell.common import DONE, out
 from unrelu.shell.compare import compare_command
 from unrelu.shell.complete import complete_command
 from unrelu.shell.demo import demo_command
+from unrelu.shell.reproduce import reproduce_command
 
 __all__ = ["app"]
 
@@ -45,6 +46,7 @@ COMMANDS: list[tuple[str, Callable[..., Any], str]] = [
     ("complete", complete_command, "unrelu complete observed.csv --rank 5 --threshold 0.2 -o completed.csv"),
     ("compare", compare_command, "unrelu compare --planted 200,5,0.01 --trials 10 --plot compared.png"),
     ("demo", demo_command, "unrelu demo -o my-demo"),
+    ("reproduce", reproduce_command, "unrelu reproduce all --quick"),
 ]
 for _name, _command, _example in COMMANDS:
     app.command(_name, epilog=f"Example:  {_example}")(_command)

@@ -28,6 +28,7 @@ ROOMS = [
     ["solvers"],
     ["run", "progress"],
     ["continuation", "floor"],
+    ["certificates"],
     ["escalate"],
     ["completion"],
     ["complete"],

@@ -1,0 +1,437 @@
+"""Assumptions 1, 2 and 3(a)–(d) of the paper, checked on given groups of rows, each failure by name."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from unrelu.certificates.discover import find_partition
+from unrelu.certificates.partition import Partition, cone_partition, orthant_partition, sector_partition
+from unrelu.certificates.pattern import Mask, Pattern, as_factor
+from unrelu.errors import InputError, positions
+from unrelu.observations import Observations
+
+__all__ = [
+    "AssumptionReport",
+    "check_assumption_1",
+    "check_assumption_2",
+    "check_assumption_3",
+    "check_assumptions",
+    "check_noise",
+    "check_threshold",
+    "search_assumption_3",
+]
+
+BoolArray = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+Link = tuple[int, int]
+
+# σ_r/σ_1 below this is a rank below r, to rounding.
+RANK = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class AssumptionReport:
+    """Whether an assumption holds for some groups, and if not which of its conditions fail.
+
+    Attributes
+    ----------
+    assumption : {"1", "2", "3"}
+    holds : bool
+    failed : tuple of str
+        Names of the violated conditions: ``1``, ``2 (blocks)``, ``2 (entries)``, ``2 (span)``, ``3(a)`` … ``3(d)``,
+        ``noise``.
+    reasons : tuple of str
+        A sentence for each.
+    groups : tuple of int arrays
+        The index sets.
+    lambda_ : float
+        The largest λ with U_kᵀU_k ⪰ λI for every group; 0 where one has rank below r.
+    links : tuple of pairs
+        Steps k → l that were verified; for Assumption 3 a tree of shortest paths from the first group.
+    """
+
+    assumption: str
+    holds: bool
+    failed: tuple[str, ...]
+    reasons: tuple[str, ...]
+    groups: tuple[Indices, ...]
+    lambda_: float
+    links: tuple[Link, ...] = ()
+
+    def path(self, first: int, last: int) -> list[int] | None:
+        """The groups passed on the way from one to another along ``links``; None if there is no way."""
+        before = {first: first}
+        queue = deque([first])
+        neighbours: dict[int, list[int]] = {}
+        for k, j in self.links:
+            neighbours.setdefault(k, []).append(j)
+            neighbours.setdefault(j, []).append(k)
+        while queue and last not in before:
+            at = queue.popleft()
+            for following in neighbours.get(at, ()):
+                if following not in before:
+                    before[following] = at
+                    queue.append(following)
+        if last not in before:
+            return None
+        way = [last]
+        while way[-1] != first:
+            way.append(before[way[-1]])
+        return way[::-1]
+
+    @property
+    def steps(self) -> int:
+        """The longest path from the first group along ``links``, which may stand for K in the noisy bound."""
+        depth = {0: 0}
+        for k, j in self.links:
+            depth.setdefault(j, depth.get(k, 0) + 1)
+        return max(depth.values())
+
+    def explain(self) -> str:
+        """In plain sentences."""
+        if self.holds:
+            return f"Assumption {self.assumption} holds for {len(self.groups)} groups, with λ = {self.lambda_:.3g}."
+        return f"Assumption {self.assumption} fails for these groups. " + " ".join(self.reasons)
+
+
+def _report(
+    assumption: str, partition: Partition, failures: Iterable[tuple[str, str] | None], links: Iterable[Link] = ()
+) -> AssumptionReport:
+    found = [failure for failure in failures if failure is not None]
+    full = bool((partition.conditions > RANK).all())
+    return AssumptionReport(
+        assumption,
+        not found,
+        tuple(dict.fromkeys(name for name, _ in found)),
+        tuple(reason for _, reason in found),
+        partition.groups,
+        float(partition.eigenvalues.min()) if full else 0.0,
+        tuple(links),
+    )
+
+
+def check_assumption_1(partition: Partition) -> AssumptionReport:
+    """Assumption 1: the rows of every group have rank r.
+
+    Parameters
+    ----------
+    partition : Partition
+        :func:`~unrelu.certificates.partition.orthant_partition` of the planted factor, or one found without it.
+
+    Examples
+    --------
+    >>> U = np.random.default_rng(0).standard_normal((60, 2))
+    >>> check_assumption_1(orthant_partition(U)).holds
+    True
+    >>> print(check_assumption_1(orthant_partition(abs(U))).explain())
+    Assumption 1 fails for these groups. Condition 1: 3 of 4 groups have rank below 2, the first is +- with 0 rows.
+    """
+    return _report("1", partition, [_rank_failure("1", partition)])
+
+
+def _rank_failure(name: str, partition: Partition) -> tuple[str, str] | None:
+    deficient = np.flatnonzero(~(partition.conditions > RANK))
+    if deficient.size == 0:
+        return None
+    k = int(deficient[0])
+    return name, (
+        f"Condition {name}: {deficient.size} of {len(partition.groups)} groups have rank below {partition.rank}, "
+        f"the first is {partition.labels[k]} with {len(partition.groups[k])} rows."
+    )
+
+
+def check_assumption_2(partition: Partition, mask: Mask) -> AssumptionReport:
+    """Assumption 2: between consecutive groups at least r² entries were seen, and their u_k u_lᵀ span all r×r matrices.
+
+    Orthants and sectors are taken in their order. For other groups any steps that connect them will do: Theorem 1's
+    proof only needs every Q_k to equal every other. That each diagonal block was seen in full, which ReLU sampling
+    implies for orthants, is checked here (``2 (blocks)``), because a mask may be anything.
+
+    The paper's proposition says that this holds with high probability for Gaussian factors, without excepting r = 1,
+    where it never does: nothing was seen between the positive and the negative rows.
+
+    Examples
+    --------
+    >>> U = np.random.default_rng(0).standard_normal((60, 2))
+    >>> check_assumption_2(orthant_partition(U), U @ U.T >= 0).holds
+    True
+    >>> check_assumption_2(orthant_partition(U[:, :1]), U[:, :1] @ U[:, :1].T >= 0).failed
+    ('2 (entries)', '2 (span)')
+    """
+    seen = _matching(partition, mask)
+    K, r = len(partition.groups), partition.rank
+    failures = [_block_failure("2 (blocks)", partition, seen)]
+    links: list[Link] = []
+    if partition.kind in ("orthants", "sectors"):
+        for k in range(K - 1):
+            count, spans = _cross(partition, seen, k + 1, k)
+            name = f"groups {partition.labels[k]} and {partition.labels[k + 1]}"
+            if count < r * r:
+                failures.append(
+                    ("2 (entries)", f"Condition 2 (entries): {name} see {count} of each other, not {r * r}.")
+                )
+            if not spans:
+                failures.append(
+                    ("2 (span)", f"Condition 2 (span): what {name} see of each other leaves a rotation free.")
+                )
+            if spans and count >= r * r:
+                links.append((k, k + 1))
+    else:
+        links = _connect_by_span(partition, seen)
+        if len(links) < K - 1:
+            failures.append(
+                ("2 (span)", f"Condition 2 (span): the groups fall into {K - len(links)} parts that may be rotated.")
+            )
+    return _report("2", partition, failures, links)
+
+
+def _cross(partition: Partition, seen: BoolArray, k: int, j: int) -> tuple[int, bool]:
+    """How many entries were seen between two groups, and whether their products span the r×r matrices."""
+    block = seen[np.ix_(partition.groups[k], partition.groups[j])]
+    block = block | seen[np.ix_(partition.groups[j], partition.groups[k])].T
+    count = int(np.count_nonzero(block))
+    r = partition.rank
+    if count < r * r:
+        return count, False
+    A, B = _unit_rows(partition.blocks[k]), _unit_rows(partition.blocks[j])
+    # Σ over seen (i, l) of (a_i ⊗ b_l)(a_i ⊗ b_l)ᵀ = Σ_i a_i a_iᵀ ⊗ Σ_l b_l b_lᵀ.
+    left = np.einsum("ia,ib->iab", A, A)
+    right = np.einsum("il,lc,ld->icd", block.astype(np.float64), B, B, optimize=True)
+    gram = np.einsum("iab,icd->acbd", left, right, optimize=True).reshape(r * r, r * r)
+    values = np.linalg.eigvalsh(gram)
+    return count, bool(values[0] > RANK * values[-1])
+
+
+def _unit_rows(block: NDArray[np.float64]) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(block, axis=1, keepdims=True)
+    return block / np.where(lengths > 0, lengths, 1)
+
+
+def _connect_by_span(partition: Partition, seen: BoolArray) -> list[Link]:
+    part = list(range(len(partition.groups)))
+    links = []
+    for k in range(len(part)):
+        for j in range(k):
+            if part[k] != part[j] and _cross(partition, seen, k, j)[1]:
+                part = [part[j] if p == part[k] else p for p in part]
+                links.append((j, k))
+    return links
+
+
+def check_assumption_3(partition: Partition, mask: Mask, noise: ArrayLike | float | None = None) -> AssumptionReport:
+    """Assumption 3 for given groups.
+
+    (a) They cover all rows, (b) were seen in full within, (c) U_kᵀU_k ⪰ λI with λ > 0, (d) any two are joined by a path
+    of fully seen blocks.
+
+    In (d) a block counts as seen if it is so either way round, I_k × I_l or I_l × I_k: the proof of Theorem 3 bounds
+    ‖Q_k − Q_l‖_F by either. Groups without rows fail (c) and are no steps of a path.
+
+    The assumption asks for *some* groups; that it fails for these does not say that there are none
+    (:func:`search_assumption_3` tries several). For a symmetric Ω it holds for some collection exactly if cliques of
+    rank r cover all rows and hang together through intersections of rank r: with I_k × I_l seen, I_k ∪ I_l is a clique,
+    and two such cliques that follow each other on a path share I_l; conversely A, A ∩ B, B is a path.
+
+    Parameters
+    ----------
+    partition : Partition
+    mask : boolean array of shape (n, n), Observations or Pattern
+    noise : array of shape (n, n) or float, optional
+        Δ, or ‖Δ‖_∞ = max |δ_ij|: then the noise condition ‖Δ‖_∞ < min ‖u_k‖²/2 of the proposition is checked too.
+
+    Examples
+    --------
+    >>> U = np.random.default_rng(0).standard_normal((400, 2))
+    >>> report = check_assumption_3(sector_partition(U), U @ U.T >= 0)
+    >>> report.holds, report.path(0, 2)
+    (True, [0, 2])
+    >>> check_assumption_3(sector_partition(U), U @ U.T >= 1.0).failed
+    ('3(b)', '3(d)')
+    """
+    seen = _matching(partition, mask)
+    uncovered = partition.uncovered
+    links, parts = _paths(partition, seen)
+    K = len(partition.groups)
+    failures = [
+        (
+            "3(a)",
+            f"Condition 3(a): {uncovered.size} of {partition.size} rows are in no group, the first is {uncovered[0]}.",
+        )
+        if uncovered.size
+        else None,
+        _block_failure("3(b)", partition, seen),
+        _rank_failure("3(c)", partition),
+        ("3(d)", f"Condition 3(d): fully seen blocks join the {K} groups into {parts} parts, not one.")
+        if parts != 1
+        else None,
+        None if noise is None else check_noise(np.vstack(partition.blocks), noise),
+    ]
+    return _report("3", partition, failures, links)
+
+
+def check_noise(U: ArrayLike, noise: ArrayLike | float) -> tuple[str, str] | None:
+    """The proposition's noise condition ‖Δ‖_∞ < min ‖u_k‖²/2: None if it holds, else its name and a sentence.
+
+    Examples
+    --------
+    >>> check_noise([[1.0, 0.0], [0.0, 2.0]], 0.4) is None
+    True
+    >>> print(check_noise([[1.0, 0.0], [0.0, 2.0]], 0.5)[1])
+    Condition noise: the largest noise 0.5 is not below 0.5, half the smallest ‖u_k‖².
+    """
+    limit = float(np.square(np.asarray(U, np.float64)).sum(axis=1).min()) / 2
+    largest = float(np.abs(np.asarray(noise, np.float64)).max())
+    if largest < limit:
+        return None
+    return (
+        "noise",
+        f"Condition noise: the largest noise {largest:.3g} is not below {limit:.3g}, half the smallest ‖u_k‖².",
+    )
+
+
+def _matching(partition: Partition, mask: Mask) -> BoolArray:
+    pattern = Pattern.of(mask)
+    if pattern.size != partition.size:
+        raise InputError(f"the groups are of {partition.size} rows, but the pattern has {pattern.size}")
+    return pattern.mask
+
+
+def _block_failure(name: str, partition: Partition, seen: BoolArray) -> tuple[str, str] | None:
+    """Whether some entry within a group was not seen."""
+    for k, group in enumerate(partition.groups):
+        unseen = np.argwhere(~seen[np.ix_(group, group)])
+        if len(unseen):
+            places = positions([(group[i], group[j]) for i, j in unseen[:3]], len(unseen))
+            return name, f"Condition {name}: within group {partition.labels[k]} nothing was seen at {places}."
+    return None
+
+
+def _paths(partition: Partition, seen: BoolArray) -> tuple[list[Link], int]:
+    """A forest of shortest paths over fully seen blocks, and how many trees it has."""
+    member = sp.csr_array(partition.membership.T)
+    waiting = {k for k, group in enumerate(partition.groups) if len(group)}
+    links: list[Link] = []
+    parts = 0
+    while waiting:
+        parts += 1
+        first = min(waiting)
+        waiting.discard(first)
+        queue = deque([first])
+        while queue and waiting:
+            k = queue.popleft()
+            group = partition.groups[k]
+            # A group is reached if it has no row that some row of this one did not see, either way round.
+            one_way = member @ (~seen[group].all(axis=0)).astype(np.float32) == 0
+            other_way = member @ (~seen[:, group].all(axis=1)).astype(np.float32) == 0
+            reached = [j for j in np.flatnonzero(one_way | other_way).tolist() if j in waiting]
+            links += [(k, j) for j in reached]
+            queue.extend(reached)
+            waiting.difference_update(reached)
+    return links, parts
+
+
+def check_threshold(U: ArrayLike, threshold: float, partition: Partition | None = None) -> AssumptionReport:
+    """The Example (Positive-Threshold Mask): Assumption 3 where the entries of UUᵀ at or above a threshold are seen.
+
+    Parameters
+    ----------
+    U : array of shape (n, r)
+    threshold : float
+        η.
+    partition : Partition, optional
+        Default for r = 2: the twelve sectors of the paper's figure; otherwise cones.
+
+    Examples
+    --------
+    >>> U = np.random.default_rng(0).standard_normal((400, 2))
+    >>> check_threshold(U, 0.0).holds, check_threshold(U, 0.5).holds
+    (True, False)
+    """
+    factor = as_factor(U)
+    if partition is None:
+        partition = sector_partition(factor) if factor.shape[1] == 2 else cone_partition(factor, "rows")
+    return check_assumption_3(partition, factor @ factor.T >= threshold)
+
+
+def search_assumption_3(
+    U: ArrayLike, mask: Mask, noise: ArrayLike | float | None = None, rng: Any = None
+) -> tuple[AssumptionReport, Partition]:
+    """The first collection of groups for which Assumption 3 holds, of several that are tried; else the last one.
+
+    In turn: the paper's cones or sectors; the same without those of rank below r; cones around rows; and cliques
+    found from the pattern and the values (:func:`~unrelu.certificates.discover.find_partition`).
+
+    Examples
+    --------
+    >>> U = np.random.default_rng(0).standard_normal((150, 3))
+    >>> report, groups = search_assumption_3(U, U @ U.T >= 0)
+    >>> report.holds, groups.kind
+    (True, 'found')
+    """
+    factor = as_factor(U)
+    pattern = Pattern.of(mask)
+    report: AssumptionReport | None = None
+    for partition in _candidates(factor, pattern, rng):
+        report = check_assumption_3(partition, pattern)
+        if report.holds:
+            break
+    if report is None:
+        raise InputError("no group of rows was seen in full with rank r, so there is nothing to check")
+    failure = None if noise is None else check_noise(factor, noise)
+    if failure is not None:
+        report = AssumptionReport(
+            "3",
+            False,
+            (*report.failed, failure[0]),
+            (*report.reasons, failure[1]),
+            report.groups,
+            report.lambda_,
+            report.links,
+        )
+    return report, partition
+
+
+def _candidates(U: NDArray[np.float64], pattern: Pattern, rng: Any) -> Iterable[Partition]:
+    r = U.shape[1]
+    if r <= 4:
+        groups = sector_partition(U) if r == 2 else cone_partition(U)
+        yield groups
+        full = groups.conditions > RANK
+        if full.any() and not full.all():
+            yield groups.keep(full)
+    around = cone_partition(U, "rows")
+    full = around.conditions > RANK
+    if full.any():
+        yield around.keep(full)
+    values = np.where(pattern.mask, U @ U.T, np.nan)
+    found = find_partition(Observations.of(values, threshold=None), r, rng)
+    if found is not None:
+        yield found
+
+
+def check_assumptions(
+    U: ArrayLike, mask: Mask | None = None, noise: ArrayLike | float | None = None, rng: Any = None
+) -> dict[str, AssumptionReport]:
+    """All three: 1 and 2 on the orthants of the factor, 3 on whatever groups satisfy it; ReLU sampling if no mask.
+
+    Examples
+    --------
+    >>> U = np.random.default_rng(0).standard_normal((400, 2))
+    >>> {name: report.holds for name, report in check_assumptions(U).items()}
+    {'1': True, '2': True, '3': True}
+    """
+    factor = as_factor(U)
+    pattern = Pattern.of(factor @ factor.T >= 0 if mask is None else mask)
+    orthants = orthant_partition(factor)
+    return {
+        "1": check_assumption_1(orthants),
+        "2": check_assumption_2(orthants, pattern),
+        "3": search_assumption_3(factor, pattern, noise, rng)[0],
+    }

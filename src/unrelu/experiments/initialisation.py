@@ -32,7 +32,7 @@ class TableInitialisation(Experiment):
     where = "Tables 1 and 2"
     setting = "n = 200, r = 5, σ ∈ {0, 1e-4, 1e-2}; stop at a gradient norm of 1e-6 or after 5000 iterations"
     full: ClassVar[Sizes] = {"trials": 20, "n": 200, "r": 5, "sigmas": [0.0, 1e-4, 1e-2], "most": 5000}
-    quick: ClassVar[Sizes] = {"trials": 2}
+    quick: ClassVar[Sizes] = {"trials": 2, "most": 1500}
 
     def tasks(self, sizes: Sizes) -> list[Task]:
         """One per noise level, start, reading of the start and matrix."""

@@ -31,7 +31,7 @@ class FigureInitialisation(Experiment):
     where = "Figure 5"
     setting = "n = 200, r = 5, σ ∈ {0, 1e-4, 1e-2}; one run per start, drawn from the first trial"
     full: ClassVar[Sizes] = {"trials": 5, "n": 200, "r": 5, "sigmas": [0.0, 1e-4, 1e-2], "most": 5000}
-    quick: ClassVar[Sizes] = {"trials": 1}
+    quick: ClassVar[Sizes] = {"trials": 1, "most": 1500}
 
     def tasks(self, sizes: Sizes) -> list[Task]:
         """One per noise level, curve and matrix."""

@@ -30,9 +30,9 @@ def printed() -> dict[str, Any]:
 def compare_number(key: str, values: Sequence[float], note: str = "", *, what: str = "mean") -> Judgement:
     """A printed number beside the mean of measured ones.
 
-    The rule stands in the data file. ``close``: within 5 %, two standard errors of the difference (of ``trials`` printed
-    and the measured ones), or the ``tolerance`` given there. ``stalled``: a gradient norm that says only where a run was
-    cut off; a smaller one is better, and the same order of magnitude is the same.
+    The rule stands in the data file. ``close``: within 5 %, two standard errors of the difference (of ``trials``
+    printed and the measured ones), or the ``tolerance`` given there. ``stalled``: a gradient norm that says only where
+    a run was cut off; a smaller one is better, and the same order of magnitude is the same.
 
     Examples
     --------
@@ -88,5 +88,7 @@ def spread_text(values: Sequence[float]) -> str:
     >>> spread_text([0.5, 0.7])
     '0.6 ± 0.14'
     """
-    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    if len(values) == 1:
+        return f"{values[0]:.3g}"
+    deviation = float(np.std(values, ddof=1))
     return f"{float(np.mean(values)):.3g} ± {deviation:.2g}"

@@ -45,7 +45,8 @@ class _Sorted(Experiment):
         of = quadrants(U)
         blocks = [U[of == k] for k in range(4)]
         seen = {}
-        for i, j in ((i, j) for i in range(4) for j in range(i + 1)):
+        for pair in ((i, j) for i in range(4) for j in range(i + 1)):
+            i, j = pair
             product = blocks[i] @ blocks[j].T
             seen[f"{i}{j}"] = float((product >= 0).mean()) if product.size else None
         return {

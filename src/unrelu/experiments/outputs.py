@@ -71,7 +71,9 @@ def _cell(value: Any) -> Any:
     return " ".join(map(str, value)) if isinstance(value, list) else value
 
 
-def write_files(folder: Path, experiment: Experiment, result: Result, command: str, seconds: float) -> dict[str, Any]:
+def write_files(
+    folder: Path, experiment: Experiment, result: Result, command: str, seconds: float, *, quick: bool
+) -> dict[str, Any]:
     """Write everything about a result into its own folder; what the page needs to know of it is returned."""
     from unrelu.plots import save_figure
 
@@ -94,7 +96,7 @@ def write_files(folder: Path, experiment: Experiment, result: Result, command: s
         "setting": experiment.setting,
         "extra": experiment.extra,
         "sizes": result.sizes,
-        "quick": {**result.sizes, **experiment.quick} == result.sizes and bool(experiment.quick),
+        "quick": quick,
         "command": command,
         "trials": len(result.rows),
         "seconds": round(seconds, 1),

@@ -198,5 +198,5 @@ def _foot(about: Mapping[str, Any]) -> str:
     machine = ", ".join(f"{name}: {value}" for name, value in about["machine"].items())
     return (
         f'<footer class="small"><p>Written {escape(about["written"])} by {escape(versions)}.</p><p>{escape(machine)}'
-        ".</p><p>Versions, machine and seeds: reproduction.json; every trial: trials.jsonl, beside this page.</p></footer>"
+        ".</p><p>Beside this page: versions, machine and seeds (reproduction.json), every trial (trials.jsonl).</p></footer>"
     )

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unrelu.errors import unknown_name
+from unrelu.experiments.assumptions import TableAssumptions
 from unrelu.experiments.base import Experiment
+from unrelu.experiments.basin import FigureBasin
+from unrelu.experiments.claims import TableClaims
+from unrelu.experiments.distances import FigureDistances
 from unrelu.experiments.initialisation import TableInitialisation
 from unrelu.experiments.initialisation_figure import FigureInitialisation
 from unrelu.experiments.landscape import FigureLandscape
+from unrelu.experiments.methods import FigureMethods
+from unrelu.experiments.noise import TableNoise
 from unrelu.experiments.orthants import FigureObserved, FigureOrthants
+from unrelu.experiments.rank import FigureRank
+from unrelu.experiments.scaling import TableScaling
+from unrelu.experiments.sectors import FigureSectors
 
 __all__ = ["EXPERIMENTS", "chosen"]
 
@@ -19,8 +28,17 @@ EXPERIMENTS: dict[str, Experiment] = {
         FigureLandscape(),
         FigureOrthants(),
         FigureObserved(),
+        FigureSectors(),
+        TableAssumptions(),
         TableInitialisation(),
         FigureInitialisation(),
+        FigureMethods(),
+        FigureRank(),
+        FigureDistances(),
+        FigureBasin(),
+        TableNoise(),
+        TableScaling(),
+        TableClaims(),
     )
 }
 ALL = "all"

@@ -100,7 +100,7 @@ def reproduce(
     plan = {name: EXPERIMENTS[name].tasks(sizes[name]) for name in order}
     journal = Journal(folder / LOG)
     try:
-        return _Run(folder, plan, sizes, journal, watcher, _options(trials, quick, rng)).go(jobs or cores())
+        return _Run(folder, plan, sizes, journal, watcher, _options(trials, quick, rng), quick).go(jobs or cores())
     finally:
         journal.close()
 
@@ -127,6 +127,11 @@ def _options(trials: int | None, quick: bool, rng: int) -> str:
     )
 
 
+def _seeds(sizes: Sizes) -> list[int] | None:
+    """The first seed and the last, of experiments that have trials of their own."""
+    return None if sizes["trials"] is None else [sizes["rng"], sizes["rng"] + sizes["trials"] - 1]
+
+
 @dataclass
 class _Run:
     folder: Path
@@ -135,6 +140,7 @@ class _Run:
     journal: Journal
     watcher: Watcher
     options: str
+    quick: bool
 
     def go(self, jobs: int) -> Reproduction:
         done = self.journal.done
@@ -164,14 +170,15 @@ class _Run:
             waiting.remove(name)
             experiment, done = EXPERIMENTS[name], self.journal.done
             kept = [(task, done[key]) for task in self.plan[name] if (key := key_of(name, task)) in done]
-            if not kept:
+            if self.plan[name] and not kept:
                 continue  # every trial failed; the troubles say why
             rows = [{**task, **row} for task, (row, _) in kept]
             others = {n: found.results[n] for n in experiment.needs if n in found.results}
             result = experiment.conclude(self.sizes[name], rows, others)
             found.results[name] = result
             command = f"unrelu reproduce {name}{self.options}"
-            write_files(self.folder / name, experiment, result, command, sum(seconds for _, (_, seconds) in kept))
+            seconds = sum(seconds for _, (_, seconds) in kept)
+            write_files(self.folder / name, experiment, result, command, seconds, quick=self.quick)
             self.watcher.experiment(name, result)
         if ready:
             self._write_page(found)
@@ -187,9 +194,7 @@ class _Run:
             {key: section[key] for key in ("name", "command", "sizes", "trials", "seconds", "counts")}
             for section in sections
         ]
-        about["seeds"] = {
-            s["name"]: [s["sizes"]["rng"], s["sizes"]["rng"] + s["sizes"]["trials"] - 1] for s in sections
-        }
+        about["seeds"] = {s["name"]: _seeds(s["sizes"]) for s in sections}
         about["failed trials"] = [f"{t.name}: {t.trouble}" for t in found.troubles]
         write_text(self.folder / MARK, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
         write_text(found.report, page(self.folder, sections, about))

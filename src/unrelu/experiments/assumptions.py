@@ -110,15 +110,14 @@ class TableAssumptions(Experiment):
 def _judged(key: str, lines: Sequence[Mapping[str, Cell]], share: str, proved: str) -> Judgement:
     """A proposition holds if no measured share is below what it proves, as far as so many trials can tell."""
     speaks = [line for line in lines if line[proved] != "vacuous" and line[share] is not None]
+    at_one = [float(line[share] or 0) for line in lines if line["r"] == 1 and line[share] is not None]
+    except_one = "false at r = 1, where the assumption never holds" if at_one and max(at_one) == 0 else ""
     if not speaks:
-        lowest = min(float(line["n"] or 0) for line in lines)
-        highest = max(float(line["n"] or 0) for line in lines)
-        return judge_claim(
-            key,
-            True,
-            f"vacuous at every size tried (n = {lowest:g} to {highest:g})",
-            why="nothing is claimed at these sizes; the table shows that the assumptions often hold long before",
-        )
+        sizes = [float(line["n"] or 0) for line in lines]
+        why = f"the proved probability is vacuous at every size tried (n = {min(sizes):g} to {max(sizes):g})"
+        high = [line for line in lines if line["r"] == 2 and line[share] is not None]
+        measured = "; ".join(f"n = {line['n']}, r = 2: {float(line[share] or 0):.0%}" for line in high)
+        return judge_claim(key, False, measured, why="; ".join(filter(None, [why, except_one])))
     worst = min(speaks, key=lambda line: float(line[share] or 0) - float(str(line[proved])))
     slack = 3 * 0.5 / np.sqrt(float(worst["factors"] or 1))
     return judge_claim(
@@ -126,4 +125,5 @@ def _judged(key: str, lines: Sequence[Mapping[str, Cell]], share: str, proved: s
         float(worst[share] or 0) >= float(str(worst[proved])) - slack,
         f"speaks in {len(speaks)} of {len(lines)} lines; closest at n = {worst['n']}, r = {worst['r']}: share "
         f"{float(worst[share] or 0):.3g}, proved {worst[proved]}",
+        why=except_one,
     )

@@ -13,6 +13,7 @@ from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Size
 from unrelu.experiments.drawing import LOOKS, figure, quartile_line
 from unrelu.experiments.judging import judge_claim
 from unrelu.experiments.solve import descend, instance, off
+from unrelu.factors import align
 from unrelu.observations import Observations
 from unrelu.sampling import relu
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["FigureBasin"]
 
 RECOVERED = 1e-6
+# A random direction hardly hides U*; the way to another Gaussian factor leads to a random start.
+TOWARDS = {"noise": "random direction", "factor": "towards another factor"}
 
 
 class FigureBasin(Experiment):
@@ -30,7 +33,7 @@ class FigureBasin(Experiment):
     name = "figure-basin"
     title = "Close enough, and at a linear rate"
     where = "Sections 1.1 and 4.2, Theorem 2 (no figure in the paper)"
-    setting = "noiseless, n = 200, r = 5, start at a given distance from U* in a random direction"
+    setting = "noiseless, n = 200, r = 5, start at a given distance from U* in either of two directions"
     full: ClassVar[Sizes] = {
         "trials": 20,
         "n": 200,
@@ -44,7 +47,8 @@ class FigureBasin(Experiment):
         """One per distance and matrix."""
         fixed = {name: sizes[name] for name in ("n", "r", "most")}
         return [
-            {**fixed, "distance": distance, "seed": sizes["rng"] + trial}
+            {**fixed, "distance": distance, "towards": towards, "seed": sizes["rng"] + trial}
+            for towards in TOWARDS
             for distance in sizes["distances"]
             for trial in range(sizes["trials"])
         ]
@@ -54,6 +58,8 @@ class FigureBasin(Experiment):
         made = instance(task)
         X = relu(made.matrix)
         direction = np.random.default_rng([task["seed"], 23]).standard_normal(made.factor.shape)
+        if task["towards"] == "factor":
+            direction = align(direction, made.factor) - made.factor
         size = float(np.linalg.norm(made.factor))
         start = made.factor + task["distance"] * size * direction / np.linalg.norm(direction)
         found = descend(X, start, truth=made.matrix, most=task["most"], step=1.0)
@@ -70,11 +76,12 @@ class FigureBasin(Experiment):
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
         """The figure, and up to which distance every run succeeds."""
         lines: list[dict[str, Cell]] = []
-        for distance in sizes["distances"]:
-            group = [r for r in rows if r["distance"] == distance]
+        for towards, distance in [(t, d) for t in TOWARDS for d in sizes["distances"]]:
+            group = [r for r in rows if (r["towards"], r["distance"]) == (towards, distance)]
             good = [r for r in group if r["error"] < RECOVERED]
             lines.append(
                 {
+                    "direction": TOWARDS[towards],
                     "distance / ‖U*‖_F": distance,
                     "recovered": len(good),
                     "of": len(group),
@@ -84,7 +91,9 @@ class FigureBasin(Experiment):
                     "smallest curvature": min(r["curvature"] for r in group),
                 }
             )
-        sure = _reach(lines, "recovered")
+        sure = min(
+            _reach([line for line in lines if line["direction"] == name], "recovered") for name in TOWARDS.values()
+        )
         radius = float(np.median(numbers(rows, "radius")))
         rates = numbers([r for r in rows if r["error"] < RECOVERED], "rate")
         return Result(
@@ -135,21 +144,23 @@ def _reach(lines: Sequence[Mapping[str, Cell]], name: str) -> float:
 
 
 def _draw(sizes: Sizes, rows: Sequence[Row], radius: float) -> Figure:
-    drawn = figure(7.4, 3.3)
+    drawn = figure(7.6, 4.0)
     left, right = drawn.subplots(1, 2)
     x = sizes["distances"]
-    groups = [[r for r in rows if r["distance"] == distance] for distance in x]
-    recovered = [np.mean([r["error"] < RECOVERED for r in group]) for group in groups]
-    convex = [np.mean([r["curvature"] > 0 for r in group]) for group in groups]
-    left.semilogx(x, recovered, label="GD reaches M*", **LOOKS[0].line())
-    left.semilogx(x, convex, label="convex at the start", **LOOKS[1].line())
+    for k, (towards, words) in enumerate(TOWARDS.items()):
+        groups = [[r for r in rows if (r["towards"], r["distance"]) == (towards, d)] for d in x]
+        recovered = [np.mean([r["error"] < RECOVERED for r in group]) for group in groups]
+        convex = [np.mean([r["curvature"] > 0 for r in group]) for group in groups]
+        left.semilogx(x, recovered, label=f"GD reaches M*, {words}", **LOOKS[2 * k].line())
+        left.semilogx(x, convex, label=f"convex at the start, {words}", **LOOKS[2 * k + 1].line(markerfacecolor="none"))
+        rates = [numbers([r for r in group if r["error"] < RECOVERED], "rate") for group in groups]
+        quartile_line(right, x, rates, LOOKS[2 * k], words)
     left.axvline(radius, color="black", linestyle=":", label="proved neighbourhood")
-    left.set(xlabel="distance of the start, ‖U₀ − U*‖_F/‖U*‖_F", ylabel="share of runs", ylim=(-0.05, 1.05))
-    left.legend(fontsize="small", loc="center left")
-    rates = [numbers([r for r in group if r["error"] < RECOVERED], "rate") for group in groups]
-    quartile_line(right, x, rates, LOOKS[0], "GD")
+    left.set(xlabel="distance of the start, ‖U₀ − U*‖$_F$/‖U*‖$_F$", ylabel="share of runs", ylim=(-0.05, 1.05))
+    handles, labels = left.get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small", frameon=False)
     right.set_xscale("log")
-    right.set(xlabel="distance of the start, ‖U₀ − U*‖_F/‖U*‖_F", ylabel="factor per iteration")
+    right.set(xlabel="distance of the start, ‖U₀ − U*‖$_F$/‖U*‖$_F$", ylabel="factor per iteration")
     for ax in (left, right):
         ax.grid(alpha=0.3)
     return drawn

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LOOKS", "SEEN", "Look", "boxes", "figure", "quartile_line"]
+__all__ = ["LOOKS", "SEEN", "Look", "boxes", "figure", "quartile_line", "readable"]
 
 SEEN = "#e69f00"  # the paper's orange
 
@@ -79,4 +79,15 @@ def boxes(ax: Any, groups: Sequence[Sequence[float]], names: Sequence[str], *, o
     every = np.concatenate([v for v in shown if v.size] or [np.ones(1)])
     low, high = float(every.min()), float(every.max())
     ax.set_xlim(low / 3, high * 3)
+    if high < 30 * low:
+        readable(ax.xaxis)
     ax.grid(axis="x", alpha=0.3)
+
+
+def readable(axis: Any) -> None:
+    """Plain numbers at 1, 2 and 5, for a logarithmic axis with too few powers of ten to read values off."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -126,8 +126,8 @@ def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
         axes[1, column].set_xlabel("iteration t")
         for ax in axes[:, column]:
             ax.grid(alpha=0.3)
-    axes[0, 0].set_ylabel("gradient norm α_t")
-    axes[1, 0].set_ylabel("completion error γ_t")
+    axes[0, 0].set_ylabel("gradient norm α$_t$")
+    axes[1, 0].set_ylabel("completion error γ$_t$")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     drawn.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small", frameon=False)
     return drawn

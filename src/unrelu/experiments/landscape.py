@@ -113,7 +113,7 @@ def _shown(sizes: Sizes, rows: Sequence[Row]) -> int:
 def _draw(rows: Sequence[Row]) -> Figure:
     drawn = figure(7.0, 3.1)
     axes = drawn.subplots(1, 2, sharey=True)
-    names = {"alpha": "gradient norm ‖∇F(U)‖_F", "gamma": "completion error ‖UUᵀ − M‖_F/‖M‖_F"}
+    names = {"alpha": "gradient norm ‖∇F(U)‖$_F$", "gamma": "completion error ‖UUᵀ − M‖$_F$/‖M‖$_F$"}
     for ax, (sampling, label) in zip(axes, SAMPLINGS.items(), strict=True):
         for row in rows:
             if row["sampling"] == sampling:

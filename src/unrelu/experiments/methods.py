@@ -332,6 +332,6 @@ def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
             boxes(ax, [numbers(_group(rows, sigma, m), quantity) for m in METHODS], names, ours=0)
             ax.set_title(f"σ = {sigma:g}", fontsize="medium")
         line[1].set_yticklabels([])
-        line[0].set_xlabel("completion error ‖M̂ − M‖_F/‖M‖_F")
+        line[0].set_xlabel("completion error ‖M̂ − M‖$_F$/‖M‖$_F$")
         line[1].set_xlabel("CPU time (s)")
     return drawn

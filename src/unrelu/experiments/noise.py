@@ -159,7 +159,7 @@ def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
         if known:
             style = {**style, "markerfacecolor": "none"}
             ax.loglog(numbers(known, "noise"), numbers(known, "bound"), label=f"bound of Theorem 3, r = {r}", **style)
-    ax.set(xlabel="noise ‖Δ‖_F", ylabel="error ‖UUᵀ − M*‖_F and bound")
+    ax.set(xlabel="noise ‖Δ‖$_F$", ylabel="error ‖UUᵀ − M*‖$_F$ and bound")
     ax.grid(alpha=0.3)
     ax.legend(fontsize="small")
     return drawn

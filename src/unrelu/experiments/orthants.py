@@ -178,7 +178,9 @@ def _draw_orthants(U: NDArray[Any]) -> Figure:
     reach = float(np.abs(U).max()) * 1.08
     plane.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="first column of U*", ylabel="second column of U*")
     plane.set_aspect("equal")
-    plane.legend(fontsize="small", loc="upper left", framealpha=0.9)
+    drawn.legend(
+        fontsize="small", loc="outside lower left", ncols=4, frameon=False, handletextpad=0.2, columnspacing=1.0
+    )
     shown = U[order]
     image = columns.imshow(shown, cmap="RdBu_r", vmin=-2.5, vmax=2.5, aspect="auto", interpolation="nearest")
     for k in range(4):

@@ -12,6 +12,8 @@ from typing import Any
 __all__ = ["page"]
 
 VERDICTS = ("reproduced", "better", "not reproduced")
+# Texts up to this length are not broken over lines.
+SHORT = 28
 MARKS = {"reproduced": "✓", "better": "★", "not reproduced": "✗"}
 
 
@@ -91,7 +93,7 @@ def _overview(sections: Sequence[Mapping[str, Any]]) -> str:
     )
     return (
         "<section><h2>Overview</h2>"
-        + _table(["experiment", "what", "in the paper", "verdicts", "runs", "seconds"], rows)
+        + _table(["experiment", "what", "in the paper", "verdicts", "runs", "seconds"], rows, "overview")
         + '<p class="small">Seconds are those of all runs added up; each ran in a process of its own with one thread.'
         "</p></section>"
     )
@@ -112,12 +114,13 @@ def _section(folder: Path, s: Mapping[str, Any]) -> str:
     parts = [
         f'<section id="{name}"><h2>{escape(s["title"])}</h2>',
         f'<p class="meta"><span class="tag">{name}</span> {escape(s["where"])}{" · extra" if s["extra"] else ""} · '
-        f"{escape(s['setting'])}</p><p>{_badges(s['counts'])}</p>",
+        f"{escape(s['setting'])}</p>",
+        f"<p>{_badges(s['counts'])}</p>" if s["counts"] else "",
         *(_picture(folder, picture) for picture in s["pictures"]),
         *(_data_table(table) for table in s["tables"]),
         _judgements(s["judgements"]),
         *(f'<p class="small">{escape(note)}</p>' for note in s["notes"]),
-        f'<p class="small">Sizes: {escape(_words(s["sizes"]))}</p>',
+        f'<p class="small">This run{" (quick)" if s["quick"] else ""}: {escape(_words(s["sizes"]))}</p>',
         f'<p class="command"><code>{escape(s["command"])}</code></p>',
         f'<p class="downloads">Raw data: {_downloads(folder, s)}</p></section>',
     ]
@@ -125,9 +128,8 @@ def _section(folder: Path, s: Mapping[str, Any]) -> str:
 
 
 def _words(sizes: Mapping[str, Any]) -> str:
-    return ", ".join(
-        f"{name} = {' '.join(map(str, value)) if isinstance(value, list) else value}" for name, value in sizes.items()
-    )
+    shown = {name: " ".join(map(str, v)) or "none" if isinstance(v, list) else v for name, v in sizes.items()}
+    return ", ".join(f"{name} = {value}" for name, value in shown.items() if value is not None)
 
 
 def _picture(folder: Path, picture: Mapping[str, str]) -> str:
@@ -145,6 +147,8 @@ def _uri(path: Path, kind: str) -> str:
 
 def _data_table(table: Mapping[str, Any]) -> str:
     rows = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in table["rows"])
+    if not table["rows"]:
+        return ""
     return f'<p class="caption">{escape(table["caption"])}</p>' + _table(table["columns"], rows)
 
 
@@ -155,7 +159,7 @@ def _cell(value: Any) -> str:
         text = {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
         if text in MARKS:
             return f'<td><span class="badge {_class(text)}">{MARKS[text]} {text}</span></td>'
-        return f"<td>{escape(text)}</td>"
+        return f'<td class="short">{escape(text)}</td>' if len(text) <= SHORT else f"<td>{escape(text)}</td>"
     shown = str(value) if isinstance(value, int) else f"{value:.3g}"
     return f'<td class="number" data-sort="{value!r}">{shown}</td>'
 
@@ -163,15 +167,19 @@ def _cell(value: Any) -> str:
 def _judgements(judgements: Sequence[Mapping[str, Any]]) -> str:
     if not judgements:
         return ""
+    # Columns that would be empty are left out.
+    numbers, reasons = any(not j["prose"] for j in judgements), any(j["why"] for j in judgements)
+    columns = ["verdict", "claim", *(["printed"] if numbers else []), "measured", *(["why"] if reasons else [])]
     rows = "".join(
         f'<tr><td><span class="badge {_class(j["verdict"])}">{MARKS[j["verdict"]]} {j["verdict"]}</span></td>'
-        f"<td>{escape(j['claim'])}{_where(j)}</td><td>{'' if j['prose'] else escape(j['printed'])}</td>"
-        f"<td>{escape(j['measured'])}</td><td>{escape(j['why'])}</td></tr>"
+        f"<td>{escape(j['claim'])}{_where(j)}</td>"
+        + (_cell("" if j["prose"] else j["printed"]) if numbers else "")
+        + _cell(j["measured"])
+        + (f"<td>{escape(j['why'])}</td>" if reasons else "")
+        + "</tr>"
         for j in judgements
     )
-    return '<p class="caption">Verdicts</p>' + _table(
-        ["verdict", "claim", "printed", "measured", "why"], rows, "claims"
-    )
+    return '<p class="caption">Verdicts</p>' + _table(columns, rows, "claims")
 
 
 def _where(j: Mapping[str, Any]) -> str:
@@ -198,5 +206,5 @@ def _foot(about: Mapping[str, Any]) -> str:
     machine = ", ".join(f"{name}: {value}" for name, value in about["machine"].items())
     return (
         f'<footer class="small"><p>Written {escape(about["written"])} by {escape(versions)}.</p><p>{escape(machine)}'
-        ".</p><p>Beside this page: versions, machine and seeds (reproduction.json), every trial (trials.jsonl).</p></footer>"
+        ".</p><p>Beside this page: reproduction.json (versions, machine, seeds) and trials.jsonl.</p></footer>"
     )

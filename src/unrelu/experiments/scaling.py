@@ -13,7 +13,7 @@ from unrelu.certificates.geometry import curvature
 from unrelu.certificates.partition import orthant_partition
 from unrelu.certificates.propositions import orthant_second_moment
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
-from unrelu.experiments.drawing import LOOKS, figure, quartile_line
+from unrelu.experiments.drawing import LOOKS, figure, quartile_line, readable
 from unrelu.experiments.judging import compare_number, judge_claim
 from unrelu.experiments.solve import instance
 
@@ -185,6 +185,7 @@ def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
         ax.set_yscale("log")
         ax.set_xticks(sizes["ns"], [str(n) for n in sizes["ns"]], minor=False)
         ax.minorticks_off()
+        readable(ax.yaxis)
         ax.set(xlabel="n", ylabel=label)
         ax.grid(alpha=0.3)
         ax.legend(fontsize="small")

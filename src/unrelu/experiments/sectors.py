@@ -115,8 +115,8 @@ class FigureSectors(Experiment):
                 judge_claim(
                     "sectors/holds",
                     held == len(good),
-                    f"all four hold at the stated η in {held} of the {len(good)} factors with two rows or more in every "
-                    f"sector; they go on holding up to {further:.3g} times that η (median)",
+                    f"all four hold at the stated η in {held} of the {len(good)} factors with two rows or more in "
+                    f"every sector; they go on holding up to {further:.3g} times that η (median)",
                 ),
             ),
             notes=("Rows near the origin set the limit: the threshold is bounded by products of their lengths.",),
@@ -153,6 +153,7 @@ def _draw(sizes: Sizes, rows: Sequence[Row], U: NDArray[Any]) -> Figure:
     printed = float(np.median([row["printed"] / row["limit"] for row in rows]))
     right.axvline(printed, color="black", linestyle=":", label="η of the Example")
     right.set_xscale("symlog", linthresh=0.1)
+    right.set_xlim(-0.01, max(multiples) * 1.3)
     right.set(xlabel="threshold η / largest η with all four", ylabel="share of factors", ylim=(-0.05, 1.05))
     right.grid(alpha=0.3)
     right.legend(fontsize="small", loc="lower left")

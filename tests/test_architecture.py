@@ -27,6 +27,7 @@ ROOMS = [
     ["history", "stopping"],
     ["solvers"],
     ["run", "progress"],
+    ["distances"],
     ["continuation", "floor"],
     ["certificates"],
     ["escalate"],

@@ -10,6 +10,9 @@ from unrelu.comparison import Comparison
 from unrelu.complete import complete
 from unrelu.completion import Completion
 from unrelu.continuation import RankIncreasing, Shrinking
+from unrelu.distances.complete import complete_distances
+from unrelu.distances.completion import DistanceCompletion
+from unrelu.distances.edges import EdgeList
 from unrelu.errors import CompletionWarning, InputError
 from unrelu.history import History, Record, Stop, Verdict
 from unrelu.initialise import Clique, Gaussian, RandomFill, RandomImputation, RandomSpectral, Spectral, Tailored
@@ -41,6 +44,8 @@ __all__ = [
     "CompletionWarning",
     "DetailBelow",
     "Direct",
+    "DistanceCompletion",
+    "EdgeList",
     "GaussNewton",
     "Gaussian",
     "GradientDescent",
@@ -69,6 +74,7 @@ __all__ = [
     "Verdict",
     "compare",
     "complete",
+    "complete_distances",
 ]
 
 

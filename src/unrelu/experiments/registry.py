@@ -10,6 +10,7 @@ from unrelu.experiments.base import Experiment
 from unrelu.experiments.basin import FigureBasin
 from unrelu.experiments.claims import TableClaims
 from unrelu.experiments.distances import FigureDistances
+from unrelu.experiments.families import TableFamilies
 from unrelu.experiments.initialisation import TableInitialisation
 from unrelu.experiments.initialisation_figure import FigureInitialisation
 from unrelu.experiments.landscape import FigureLandscape
@@ -39,6 +40,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         TableNoise(),
         TableScaling(),
         TableClaims(),
+        TableFamilies(),
     )
 }
 ALL = "all"

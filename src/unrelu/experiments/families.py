@@ -80,8 +80,9 @@ def _line(setting: str, name: str, trials: int, rng: int, n: int, rank: int) -> 
 
 
 def _counted(setting: str, name: str, rows: Sequence[Row]) -> Line:
-    counts = (sum(bool(row[what]) for row in rows) for what in ("paper", "auto", "converged", "wrong"))
-    return Line(setting, name, len(rows), *counts, sum(row["undetermined"] for row in rows) / len(rows))
+    counts = {what: sum(bool(row[what]) for row in rows) for what in ("paper", "auto", "converged", "wrong")}
+    undetermined = sum(row["undetermined"] for row in rows) / len(rows)
+    return Line(setting, name, len(rows), **counts, undetermined=undetermined)
 
 
 def _trial(setting: str, name: str, seed: int, n: int, rank: int) -> Row:

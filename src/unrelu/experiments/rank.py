@@ -31,7 +31,7 @@ def counting_limit(n: int, pairs: float) -> float:
     Examples
     --------
     >>> round(counting_limit(200, 10150), 2)
-    59.39
+    59.43
     """
     half = n + 0.5
     return float(half - np.sqrt(half**2 - 2 * pairs))

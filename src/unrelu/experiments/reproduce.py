@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -152,15 +153,17 @@ class _Run:
         self.watcher.begin(list(self.plan), found.kept, total, cost)
         waiting = list(self.plan)
         self._conclude(waiting, left, found)
-        for finished in run_all(todo, jobs):
-            if finished.found is None:
-                found.troubles.append(finished)
-            else:
-                self.journal.append(finished.name, finished.task, finished.found, finished.seconds)
-            found.run += 1
-            left[finished.name].discard(key_of(finished.name, finished.task))
-            self.watcher.trial(finished, EXPERIMENTS[finished.name].cost(finished.task))
-            self._conclude(waiting, left, found)
+        with closing(run_all(todo, jobs)) as running:
+            for finished in running:
+                if finished.found is None:
+                    found.troubles.append(finished)
+                else:
+                    self.journal.append(finished.name, finished.task, finished.found, finished.seconds)
+                found.run += 1
+                left[finished.name].discard(key_of(finished.name, finished.task))
+                self.watcher.trial(finished, EXPERIMENTS[finished.name].cost(finished.task))
+                self._conclude(waiting, left, found)
+        found.results = {name: found.results[name] for name in self.plan if name in found.results}
         return found
 
     def _conclude(self, waiting: list[str], left: dict[str, set[str]], found: Reproduction) -> None:

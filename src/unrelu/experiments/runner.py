@@ -5,7 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -38,10 +39,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_all(todo: Sequence[tuple[str, Task]], jobs: int) -> Iterator[Finished]:
+def run_all(todo: Sequence[tuple[str, Task]], jobs: int) -> Generator[Finished, None, None]:
     """Run trials given by the name of their experiment and their task; yield each as it ends.
 
-    Leaving the loop early (Ctrl-C, an error while storing) ends the processes.
+    Closing it early (Ctrl-C, an error while storing) ends the processes.
     """
     if not todo:
         return
@@ -86,11 +87,20 @@ def _one_thread() -> Iterator[None]:
 
 
 def _prepare() -> None:
-    """In each process: Ctrl-C is the parent's business, and no library takes a second thread."""
+    """In each process: Ctrl-C is the parent's business, no library takes a second thread, no parent means the end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
+
+
+def _leave_with_parent() -> None:
+    """A parent that was killed cannot end us, and we would wait for it forever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _run(name: str, task: Task) -> Finished:

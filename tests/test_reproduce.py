@@ -421,14 +421,19 @@ def living(group):
     return found
 
 
+def wait_for_the_last(group):
+    """Return when nothing of a process group runs any more."""
+    until = time.monotonic() + 30
+    while living(group):
+        assert time.monotonic() < until, living(group)
+        time.sleep(0.05)
+
+
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
     process = started(tmp_path / "out", trials=10)
     process.kill()
     process.communicate()
-    until = time.monotonic() + 30
-    while living(process.pid):  # without a parent its processes leave by themselves
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_for_the_last(process.pid)  # without a parent its processes leave by themselves
     kept = [line for line in log_lines(tmp_path / "out") if line.endswith(b"\n")]
     assert 2 <= len(kept) < 20
     done = unrelu_reproduce(
@@ -451,7 +456,7 @@ def test_ctrl_c_keeps_finished_trials_and_leaves_no_process(tmp_path):
     assert "interrupted; finished trials are kept in" in words
     assert "Traceback" not in words
     assert len(log_lines(tmp_path / "out")) >= 2
-    assert not living(process.pid)
+    wait_for_the_last(process.pid)
 
 
 # Bad input

@@ -120,7 +120,7 @@ class Experiment:
         raise NotImplementedError
 
     def cost(self, task: Task) -> float:
-        """About how long a trial takes compared with others, for the time left."""
+        """About how many seconds a trial takes, for the time left."""
         return 1.0
 
     def trial(self, task: Task) -> Row:

@@ -53,6 +53,10 @@ class FigureBasin(Experiment):
             for trial in range(sizes["trials"])
         ]
 
+    def cost(self, task: Task) -> float:
+        """Seconds, roughly."""
+        return 0.2
+
     def trial(self, task: Task) -> Row:
         """One run, the curvature at its start, and the neighbourhood of its planted factor."""
         made = instance(task)

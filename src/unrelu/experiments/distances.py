@@ -80,6 +80,10 @@ class FigureDistances(Experiment):
             for method in METHODS
         ]
 
+    def cost(self, task: Task) -> float:
+        """Seconds, roughly."""
+        return {"gd": 0.5, "default": 0.02, "distances": 0.2}[task["method"]]
+
     def trial(self, task: Task) -> Row:
         """One method on one set of points."""
         rng = np.random.default_rng([task["seed"], task["n"], task["dim"]])

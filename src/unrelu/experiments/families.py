@@ -126,6 +126,10 @@ class TableFamilies(Experiment):
             for trial in range(sizes["trials"])
         ]
 
+    def cost(self, task: Task) -> float:
+        """Seconds, roughly."""
+        return 0.5
+
     def trial(self, task: Task) -> Row:
         """The paper's start and ``auto`` on one matrix."""
         return _trial(task["setting"], task["family"], task["seed"], task["n"], task["r"])

@@ -43,6 +43,10 @@ class FigureInitialisation(Experiment):
             for start, scaled in CURVES
         ]
 
+    def cost(self, task: Task) -> float:
+        """Seconds, roughly."""
+        return 0.07 if task["start"] == "tailored" else task["most"] / 5000
+
     def trial(self, task: Task) -> Row:
         """One run with its curves."""
         made = instance(task)

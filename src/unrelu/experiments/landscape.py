@@ -41,6 +41,10 @@ class FigureLandscape(Experiment):
             for sampling in SAMPLINGS
         ]
 
+    def cost(self, task: Task) -> float:
+        """Seconds, roughly."""
+        return 0.5
+
     def trial(self, task: Task) -> Row:
         """One run with its curves."""
         made = instance(task)

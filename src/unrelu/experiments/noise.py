@@ -55,6 +55,10 @@ class TableNoise(Experiment):
             for trial in range(sizes["trials"])
         ]
 
+    def cost(self, task: Task) -> float:
+        """Seconds, roughly."""
+        return 0.1
+
     def trial(self, task: Task) -> Row:
         """One solution and the theorem's right-hand side."""
         made = instance(task)

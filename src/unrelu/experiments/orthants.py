@@ -39,6 +39,10 @@ class _Sorted(Experiment):
         """One per factor."""
         return [{"n": sizes["n"], "r": 2, "seed": sizes["rng"] + trial} for trial in range(sizes["trials"])]
 
+    def cost(self, task: Task) -> float:
+        """Seconds, roughly."""
+        return 0.01
+
     def trial(self, task: Task) -> Row:
         """Sizes, ranks and shares of the blocks; in the first trial the factor itself is drawn again from its seed."""
         U = instance(task).factor

@@ -30,7 +30,7 @@ class TableScaling(Experiment):
     title = "Growth of λ and γ"
     where = "Discussion of γ and λ (appendix A.2)"
     setting = "Gaussian factors, r = 2 and 3, ReLU sampling"
-    full: ClassVar[Sizes] = {"trials": 20, "ns": [100, 200, 400, 800, 1600], "ranks": [2, 3]}
+    full: ClassVar[Sizes] = {"trials": 20, "ns": [200, 400, 800, 1600, 3200], "ranks": [2, 3]}
     quick: ClassVar[Sizes] = {"trials": 3, "ns": [200, 400, 800]}
 
     def tasks(self, sizes: Sizes) -> list[Task]:
@@ -44,7 +44,7 @@ class TableScaling(Experiment):
 
     def cost(self, task: Task) -> float:
         """Grows with the size of the matrix."""
-        return 0.1 + (float(task["n"]) / 400) ** 2
+        return 0.02 + 0.1 * (float(task["n"]) / 1000) ** 2
 
     def trial(self, task: Task) -> Row:
         """λ of the orthants, γ, the second moments, and the limit of Theorem 4."""

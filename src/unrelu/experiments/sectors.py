@@ -49,6 +49,10 @@ class FigureSectors(Experiment):
             for trial in range(sizes["trials"])
         ]
 
+    def cost(self, task: Task) -> float:
+        """Seconds, roughly."""
+        return 0.05
+
     def trial(self, task: Task) -> Row:
         """The limits of one factor, and which conditions fail at each threshold."""
         U = instance(task).factor

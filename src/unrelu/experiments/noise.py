@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from unrelu.certificates.assumptions import search_assumption_3
-from unrelu.certificates.bounds import noisy_bounds
 from unrelu.certificates.geometry import curvature
 from unrelu.complete import complete
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure
+from unrelu.experiments.groups import best_bounds
 from unrelu.experiments.judging import compare_number, judge_claim
 from unrelu.experiments.solve import instance
 from unrelu.factors import distance
@@ -67,20 +66,19 @@ class TableNoise(Experiment):
         found = complete(X, task["r"], loss="observed", start=made.factor, rng=task["seed"])
         noise = made.matrix - made.truth
         size = float(np.linalg.norm(noise[seen]))
-        report, _ = search_assumption_3(made.factor, seen, rng=task["seed"])
         gamma = curvature(seen, made.factor).gamma
-        bounds = noisy_bounds(made.factor, len(report.groups), report.lambda_, gamma, size, steps=max(report.steps, 1))
+        best = best_bounds(made.factor, seen, gamma, size, task["seed"])
         return {
             "noise": float(np.linalg.norm(noise)),
             "seen_noise": size,
             "error": distance(found.factor, made.factor),
             "scale": float(np.linalg.norm(made.truth)),
-            "holds": report.holds,
-            "bound": bounds.error if report.holds else None,
-            "limit": bounds.noise_limit if report.holds else None,
+            "holds": best is not None,
+            "bound": best[0].error if best else None,
+            "limit": best[0].noise_limit if best else None,
             "gamma": gamma,
-            "lambda": report.lambda_,
-            "groups": len(report.groups),
+            "lambda": best[1].lambda_ if best else None,
+            "groups": len(best[1].groups) if best else None,
             "code": found.verdict.code.value,
         }
 

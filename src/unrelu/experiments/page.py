@@ -173,13 +173,19 @@ def _judgements(judgements: Sequence[Mapping[str, Any]]) -> str:
     rows = "".join(
         f'<tr><td><span class="badge {_class(j["verdict"])}">{MARKS[j["verdict"]]} {j["verdict"]}</span></td>'
         f"<td>{escape(j['claim'])}{_where(j)}</td>"
-        + (_cell("" if j["prose"] else j["printed"]) if numbers else "")
-        + _cell(j["measured"])
-        + (f"<td>{escape(j['why'])}</td>" if reasons else "")
+        + (_labelled("printed", "" if j["prose"] else j["printed"]) if numbers else "")
+        + _labelled("measured", j["measured"])
+        + (_labelled("why", j["why"]) if reasons else "")
         + "</tr>"
         for j in judgements
     )
     return '<p class="caption">Verdicts</p>' + _table(columns, rows, "claims")
+
+
+def _labelled(label: str, text: str) -> str:
+    """A cell that says on a narrow screen, where rows become cards, what it is."""
+    short = ' class="short"' if len(text) <= SHORT else ""
+    return f'<td{short} data-label="{label if text else ""}">{escape(text)}</td>'
 
 
 def _where(j: Mapping[str, Any]) -> str:

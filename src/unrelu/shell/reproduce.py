@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unrelu.experiments.base import Result
-from unrelu.experiments.registry import EXPERIMENTS
-from unrelu.experiments.reproduce import Reproduction, Watcher, reproduce
-from unrelu.experiments.runner import Finished
 from unrelu.shell.common import DONE, INTERRUPTED, NOT_CONVERGED, guarded, out, say
+
+if TYPE_CHECKING:
+    from unrelu.experiments.reproduce import Reproduction
 
 __all__ = ["reproduce_command"]
 
@@ -40,6 +38,11 @@ def reproduce_command(
     Finished trials are kept as they finish: a run that was stopped goes on where it was when the same command is given
     again. A claim that is not reproduced is a verdict on the page, not a failure.
     """
+    # Other commands need not wait for what only this one loads.
+    from unrelu.experiments.registry import EXPERIMENTS
+    from unrelu.experiments.reproduce import reproduce
+    from unrelu.experiments.watch import Bars, Lines
+
     if not names:
         width = max(map(len, EXPERIMENTS))
         for name, experiment in EXPERIMENTS.items():
@@ -48,7 +51,7 @@ def reproduce_command(
         return DONE
     folder = output if output is not None else Path(FOLDER + ("-quick" if quick else ""))
     began = time.perf_counter()
-    watcher = _Bars() if sys.stderr.isatty() else _Lines()
+    watcher = Bars() if sys.stderr.isatty() else Lines()
     try:
         with watcher:
             found = reproduce(
@@ -70,62 +73,3 @@ def _summary(found: Reproduction, seconds: float) -> str:
         lines.append(f"{name}: {counts or 'no claims'}")
     trials = f"{found.run} trials run, {found.kept} kept from before, {seconds:.0f} s"
     return "\n".join([*lines, trials, f"wrote {found.report}"])
-
-
-class _Lines(Watcher):
-    """A line per experiment, where nobody watches a terminal."""
-
-    def __enter__(self) -> _Lines:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def experiment(self, name: str, result: Result) -> None:
-        """Say that it is done."""
-        say(f"{name}: {len(result.rows)} trials done")
-
-
-class _Bars(Watcher):
-    """One bar over experiments, one over trials, with the time left."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}")]
-        self._bars = Progress(
-            *columns,
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),  # standard output belongs to the result
-            refresh_per_second=2,
-            speed_estimate_period=300,
-        )
-        self._experiments = self._bars.add_task("experiments", total=None, state="")
-        self._trials = self._bars.add_task("trials", total=None, state="starting")
-        self._done = self._all = self._finished = self._planned = 0
-
-    def __enter__(self) -> _Bars:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
-
-    def begin(self, experiments: Sequence[str], kept: int, trials: int, cost: float) -> None:
-        """Set the lengths of both bars; what was kept counts as done."""
-        self._done, self._all, self._planned = kept, trials, len(experiments)
-        self._bars.update(self._experiments, total=len(experiments), state=f"0/{len(experiments)}")
-        self._bars.update(self._trials, total=max(cost, 1e-9), state=f"{kept}/{trials}")
-
-    def trial(self, finished: Finished, cost: float) -> None:
-        """Move the second bar, by what the trial was expected to cost."""
-        self._done += 1
-        self._bars.update(self._trials, advance=cost, state=f"{self._done}/{self._all} {finished.name}")
-
-    def experiment(self, name: str, result: Result) -> None:
-        """Move the first bar."""
-        self._finished += 1
-        self._bars.update(self._experiments, advance=1, state=f"{self._finished}/{self._planned}")

@@ -229,6 +229,15 @@ def test_theorem_2_the_hessian_at_the_planted_factor():
     assert abs(landscape.steepness(U, vertical_part(U, V))) < 1e-9
 
 
+def test_single_precision_data_are_judged_in_double():
+    U = gaussian(40, 2).astype(np.float32).astype(np.float64)
+    X = np.where(U @ U.T >= 0, U @ U.T, np.nan).astype(np.float32)
+    landscape = Landscape.of(Observations.of(X), 2)
+    assert landscape.gradient(U).dtype == np.float64
+    expected = Landscape.of(Observations.of(X.astype(np.float64)), 2).smallest_eigenvalue(U)
+    assert landscape.smallest_eigenvalue(U) == pytest.approx(expected, rel=1e-12)
+
+
 def test_the_hessian_away_from_the_solution_may_be_indefinite():
     U = gaussian(40, 2)
     M = U @ U.T

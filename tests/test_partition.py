@@ -428,6 +428,21 @@ def test_bad_input_is_a_sentence(call, message):
         call()
 
 
+def test_limits_of_groups_that_are_no_sectors():
+    U = gaussian(200, 3)
+    limits = threshold_limits(cone_partition(U, "rows"))
+    assert np.isnan(limits.printed_inside)
+    assert np.isnan(limits.printed_linked)
+    assert "3(b)" in check_threshold(U, np.nextafter(limits.inside, 9)).failed
+    assert "3(b)" not in check_threshold(U, limits.inside).failed
+    # An empty sector has no neighbours that count.
+    half = sector_partition(np.abs(gaussian(50, 2)))
+    lengths = [np.linalg.norm(block, axis=1).min() for block in half.blocks[:3]]
+    assert threshold_limits(half).printed_linked == pytest.approx(
+        min(lengths[0] * lengths[1], lengths[1] * lengths[2]) / 2
+    )
+
+
 def test_limits_need_the_factor():
     U = gaussian(30, 2)
     found = find_partition(seen(U @ U.T, relu(U)), 2)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.certificates.geometry import curvature, horizontal_part
-from unrelu.certificates.pattern import Mask, Pattern, as_factor
+from unrelu.certificates.pattern import Mask, Pattern, as_factor, own_generator
 from unrelu.errors import InputError, is_number, unknown_name
 
 __all__ = ["CramerRao", "Pairs", "cramer_rao"]
@@ -112,7 +112,7 @@ def cramer_rao(
     elif not curvature(pattern, factor).positive:
         variance, spread, drawn = float("inf"), 0.0, 0
     else:
-        generator = np.random.default_rng(0 if rng is None else rng)
+        generator = own_generator(rng)
         found = [_sample(information, factor, generator) for _ in range(samples)]
         variance, spread, drawn = float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(samples)), samples
     error = sigma * float(np.sqrt(variance))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.certificates.partition import Partition
+from unrelu.certificates.pattern import own_generator
 from unrelu.errors import InputError
 from unrelu.observations import Observations
 
@@ -62,7 +63,7 @@ def find_partition(
     """
     if not 1 <= rank <= observations.size:
         raise InputError(f"rank must be between 1 and {observations.size}, the size of the matrix; got {rank}")
-    search = _Search(observations, rank, least_share, np.random.default_rng(0 if rng is None else rng))
+    search = _Search(observations, rank, least_share, own_generator(rng))
     while search.start():
         while search.extend():
             pass

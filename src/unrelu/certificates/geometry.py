@@ -7,13 +7,13 @@ they are one on the factors of full rank only, and everything here that needs th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unrelu.certificates.pattern import Mask, Pattern, as_factor
+from unrelu.certificates.pattern import Mask, Pattern, as_factor, own_generator
 from unrelu.errors import InputError
 from unrelu.factors import align
 from unrelu.losses import Observed
@@ -208,12 +208,13 @@ class Landscape:
 
     @classmethod
     def of(cls, observations: Observations, rank: int) -> Landscape:
-        """The paper's objective: seen entries only."""
+        """The paper's objective, seen entries only; in double precision whatever the data."""
+        if observations.dtype != np.float64:
+            observations = replace(observations, data=observations.data.astype(np.float64))
         return cls(PSDProblem(observations, rank, Observed()))
 
-    def _scaled(self, U: ArrayLike) -> NDArray[Any]:
-        root = np.sqrt(self.problem.observations.unit)
-        return (as_factor(U, "U", self.problem.size) / root).astype(self.problem.dtype)
+    def _scaled(self, U: ArrayLike) -> FloatArray:
+        return as_factor(U, "U", self.problem.size) / np.sqrt(self.problem.observations.unit)
 
     def value(self, U: ArrayLike) -> float:
         """F(U), eq. (MC)."""
@@ -224,14 +225,14 @@ class Landscape:
 
         Printed in eq. (gd): (Z + Zᵀ)U, which is twice that; and in eq. (grad): ZU, right for symmetric M and Ω only.
         """
-        gradient = self.problem.evaluate(self._scaled(U)).gradient.astype(np.float64)
+        gradient = self.problem.evaluate(self._scaled(U)).gradient
         return horizontal_part(U, gradient * self.problem.observations.unit**1.5)
 
     def euclidean_hessian(self, U: ArrayLike, D: ArrayLike) -> FloatArray:
         """∇²F(U)[D]; ⟨D, ·⟩ is ½‖(UDᵀ + DUᵀ)_Ω‖_F² + ⟨DDᵀ, (UUᵀ − M)_Ω⟩, eq. (hess:direc)."""
         point = self.problem.evaluate(self._scaled(U))
-        product = self.problem.hessian(point, _direction(D, U).astype(self.problem.dtype))
-        return product.astype(np.float64) * self.problem.observations.unit
+        product: Any = self.problem.hessian(point, _direction(D, U))
+        return product * self.problem.observations.unit
 
     def hessian(self, U: ArrayLike, D: ArrayLike) -> FloatArray:
         """Hess F([U]) applied to ξ, lifted: the horizontal part of ∇²F(U)[lift_U(ξ)], eq. (gd Hess).
@@ -252,12 +253,12 @@ class Landscape:
     def smallest_eigenvalue(self, U: ArrayLike, rng: Any = None) -> float:
         """The smallest eigenvalue of Hess F([U]) on the horizontal space; γ/2 at the planted factor without noise."""
         factor = as_factor(U, "U", self.problem.size)
-        pattern = Pattern(self.problem.observations)
-        scaled = self.problem.evaluate(self._scaled(factor))
-        unit, dtype = self.problem.observations.unit, self.problem.dtype
+        pattern = Pattern(self.problem.observations, self.problem.kernel)
+        point, unit = self.problem.evaluate(self._scaled(factor)), self.problem.observations.unit
 
         def apply(D: FloatArray) -> FloatArray:
-            return self.problem.hessian(scaled, D.astype(dtype)).astype(np.float64) * unit
+            product: Any = self.problem.hessian(point, D)
+            return product * unit
 
         return _smallest(pattern, factor, apply, rng)[0]
 
@@ -340,7 +341,7 @@ def _smallest(pattern: Pattern, U: FloatArray, apply: Apply, rng: Any) -> tuple[
     def precondition(x: FloatArray) -> FloatArray:
         return np.einsum("iab,ib->ia", inverse, x.reshape(n, r)).ravel()
 
-    generator = np.random.default_rng(0 if rng is None else rng)
+    generator = own_generator(rng)
     basis, images = np.zeros((0, n * r)), np.zeros((0, n * r))
     wanted: FloatArray = generator.standard_normal((STARTS, n * r))
     for _ in range(MOST_ITERATIONS):

@@ -341,7 +341,8 @@ class ThresholdLimits:
         The largest η at which (b), all entries within groups, and (d), a path of fully seen blocks between any two
         groups, hold.
     printed_inside, printed_linked : float
-        The Example's sufficient values, min √3‖u_i‖‖u_j‖/2 within sectors and min ‖u_i‖‖u_j‖/2 between neighbours.
+        The Example's sufficient values, min √3‖u_i‖‖u_j‖/2 within sectors and min ‖u_i‖‖u_j‖/2 between neighbours;
+        NaN for groups that are no sectors.
     """
 
     inside: float
@@ -371,18 +372,21 @@ def threshold_limits(partition: Partition) -> ThresholdLimits:
     if partition.kind == "found":
         raise InputError("threshold limits need the planted factor: a found partition has a frame per group")
     kept = [block for block in partition.blocks if len(block)]
-    K = len(kept)
     weakest = np.array([[float((A @ B.T).min()) for B in kept] for A in kept])
-    lengths = [np.linalg.norm(block, axis=1) for block in kept]
-    printed_inside = min(float(x.min()) ** 2 for x in lengths) * cos(pi / 6)
-    neighbours = [float(lengths[k].min() * lengths[k + 1].min()) for k in range(K - 1)]
-    printed_linked = 0.5 * min(neighbours) if neighbours else float("inf")
     return ThresholdLimits(
         inside=float(weakest.diagonal().min()),
         linked=_weakest_link(weakest),
-        printed_inside=printed_inside,
-        printed_linked=printed_linked,
+        printed_inside=_printed(partition, 0, cos(pi / 6)),
+        printed_linked=_printed(partition, 1, cos(pi / 3)),
     )
+
+
+def _printed(partition: Partition, apart: int, cosine: float) -> float:
+    """The Example's min cos(·)‖u_i‖‖u_j‖ over sectors so far apart."""
+    if partition.kind != "sectors":
+        return float("nan")
+    shortest = [float(np.linalg.norm(block, axis=1).min()) if len(block) else np.inf for block in partition.blocks]
+    return cosine * min(x * y for x, y in zip(shortest, shortest[apart:], strict=False))
 
 
 def _weakest_link(weights: FloatArray) -> float:

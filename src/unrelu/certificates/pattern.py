@@ -14,12 +14,15 @@ from unrelu.kernels.tiled import TiledKernel
 from unrelu.losses import Observed
 from unrelu.observations import Observations
 
-__all__ = ["Mask", "Pattern", "as_factor"]
+__all__ = ["Mask", "Pattern", "as_factor", "own_generator"]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 # What callers may pass for Ω: a boolean n×n array (true: seen), the observations themselves, or a Pattern.
 Mask: TypeAlias = "ArrayLike | Observations | Pattern"
+
+# Distinguishes draws made here from those of callers with the same seed.
+OWN_STREAM = (0x6F6D, 0x6567)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,8 @@ class Pattern:
     ----------
     observations : Observations
         Of which only the places of the seen entries are used here.
+    packed : TiledKernel, optional
+        Passes in double precision over the same entries, if somebody has them already.
 
     Examples
     --------
@@ -42,6 +47,7 @@ class Pattern:
     """
 
     observations: Observations
+    packed: TiledKernel | None = None
 
     @classmethod
     def of(cls, source: Mask) -> Pattern:
@@ -101,6 +107,8 @@ class Pattern:
     @cached_property
     def kernel(self) -> TiledKernel:
         """The tiled passes, in double precision whatever the data: a small γ is a difference of large numbers."""
+        if self.packed is not None:
+            return self.packed
         observations = self.observations
         if observations.dtype != np.float64:
             observations = Observations.of(np.where(self.mask, 1.0, np.nan), threshold=None)
@@ -133,6 +141,19 @@ class Pattern:
             if not tile.diagonal:
                 sums[tile.cols] += weights.T @ products[tile.rows]
         return (sums / 2 + self.diagonal[:, None] * products).reshape(n, r, r)
+
+
+def own_generator(rng: Any) -> np.random.Generator:
+    """The caller's generator, or one of our own stream: a factor planted with the same seed must not be the start.
+
+    Examples
+    --------
+    >>> bool(own_generator(0).random() == np.random.default_rng(0).random())
+    False
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(OWN_STREAM if rng is None else [rng, *OWN_STREAM])
 
 
 def as_factor(U: ArrayLike, name: str = "U", size: int | None = None) -> FloatArray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,21 +11,25 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.distances.completion import DistanceCompletion
+from unrelu.distances.edges import real
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.ranges import Limits, Ranges
 from unrelu.distances.refine import DEFAULT_ITERATIONS, DEFAULT_TOL, Journal, refine
 from unrelu.distances.rigidity import WORDS
 from unrelu.distances.solve import Effort, Solved, fitted_to, solve_component
+from unrelu.distances.triangles import check_triangles
 from unrelu.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.history import Record, Stop, Verdict
 
-__all__ = ["LOSSES", "STARTS", "complete_distances"]
+__all__ = ["LOSSES", "STARTS", "complete_distances", "complete_from_shortest"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 LOSSES = ("auto", "distances", "squared", "one-sided", "censored")
 STARTS = ("auto", "paths", "trilateration")
+# Up to this many anchors all distances between them are used; beyond, those to some of them.
+MOST_ANCHORS = 60
 
 
 def complete_distances(
@@ -80,7 +85,7 @@ def complete_distances(
         Stop when the gradient is below this share of the data; default 1e-14.
     rng : int, Generator or None
     progress : bool, default False
-        Write one line per refinement step on the terminal's error output.
+        Show iteration and objective on the terminal's error output.
     callback : callable, optional
         Called with each :class:`~unrelu.history.Record`; returning True stops.
     names : sequence, optional
@@ -121,13 +126,42 @@ def complete_distances(
     )
     misfit, loss_name = _misfit(loss, ranges)
     given = _given_start(start, ranges.size, dim)
-    effort = _effort(tol, max_iter, ranges)
+    effort = _effort(tol, max_iter, loss, ranges)
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
     generator = _generator(rng)
-    unit = ranges.unit
-    journal = Journal(unit, callback)
+    check_triangles(ranges, generator)
+    with _shown(callback) if progress else nullcontext(callback) as told:
+        return _solved(ranges, dim, misfit, loss_name, effort, generator, start, given, Journal(ranges.unit, told))
 
+
+@contextmanager
+def _shown(callback: Callable[[Record], object] | None) -> Iterator[Callable[[Record], object]]:
+    """A callback that also shows where the run is."""
+    from rich.console import Console
+
+    with Console(stderr=True).status("placing points") as status:
+
+        def show(record: Record) -> object:
+            status.update(f"placing points: iteration {record.iteration}, objective {record.objective:.1e}")
+            return None if callback is None else callback(record)
+
+        yield show
+
+
+def _solved(
+    ranges: Ranges,
+    dim: int,
+    misfit: Misfit,
+    loss_name: str,
+    effort: Effort,
+    generator: np.random.Generator,
+    start: Any,
+    given: Floats | None,
+    journal: Journal,
+) -> DistanceCompletion:
+    """Component by component, in units, then in the frame of the anchors and the caller's units."""
+    unit = ranges.unit
     whole, virtual = _network(ranges, dim, unit)
     labels = _components(whole)
     points = np.zeros((ranges.size, dim))
@@ -151,7 +185,8 @@ def complete_distances(
                 X = X.copy()
                 X[fixed] = known
                 free = np.setdiff1d(np.arange(len(members)), fixed)
-                X = refine(part, X, misfit, free=free, tol=effort.tol, max_iter=effort.max_iter, journal=journal).points
+                judged = Misfit(noise=one.noise) if one.likely else misfit
+                X = refine(part, X, judged, free=free, tol=effort.tol, max_iter=effort.max_iter, journal=journal).points
         else:
             X = X - X.mean(axis=0)
         points[members], grade[members] = X, one.grade
@@ -159,7 +194,7 @@ def complete_distances(
 
     seen = whole if virtual is None else _network(ranges, dim, unit, join=False)[0]
     gap = seen.residual(points)
-    noise = _noise(seen, gap, points, ranges, unit)
+    noise = _noise(seen, gap, effort, solved)
     rms = float(np.sqrt(np.mean(seen.distance**2))) if len(gap) else 1.0
     return DistanceCompletion(
         points=(points * unit).astype(ranges.dtype),
@@ -175,7 +210,7 @@ def complete_distances(
         sigma=noise * unit,
         residual=float(np.sqrt(np.mean(gap**2))) / (rms or 1.0) if len(gap) else 0.0,
         start=solved[0].start,
-        loss=loss_name,
+        loss="censored" if any(one.likely for one in solved) else loss_name,
         framed=framed,
         notes=ranges.notes,
         weights=seen.weight,
@@ -212,7 +247,7 @@ def _given_start(start: Any, n: int, dim: int) -> Floats | None:
     return points
 
 
-def _effort(tol: Any, max_iter: Any, ranges: Ranges) -> Effort:
+def _effort(tol: Any, max_iter: Any, loss: str, ranges: Ranges) -> Effort:
     if tol is not None and not (is_number(tol) and tol >= 0):
         raise InputError(f"tol must be a number ≥ 0, got {tol!r}")
     if max_iter is not None and not (is_integer(max_iter) and max_iter >= 0):
@@ -221,7 +256,20 @@ def _effort(tol: Any, max_iter: Any, ranges: Ranges) -> Effort:
         DEFAULT_TOL if tol is None else float(tol),
         DEFAULT_ITERATIONS if max_iter is None else int(max_iter),
         ranges.rounding,
+        None if ranges.sigma is None else _typical(ranges.sigma) / ranges.unit,
+        {"censored": True, "auto": None}.get(loss, False),
     )
+
+
+def _typical(sigma: Floats) -> float:
+    """The standard deviation of a distance of weight one, where weights are 1/σ² over their mean."""
+    return float(1 / np.sqrt(_precision(sigma).mean()))
+
+
+def _precision(sigma: Floats) -> Floats:
+    """1/σ², of none more than a million times the least."""
+    result: Floats = 1 / np.maximum(sigma, 1e-3 * float(sigma.max())) ** 2
+    return result
 
 
 def _generator(rng: Any) -> np.random.Generator:
@@ -240,13 +288,11 @@ def _network(ranges: Ranges, dim: int, unit: float, *, join: bool = True) -> tup
     distance = ranges.distance / unit
     weight = np.ones(len(keys))
     if ranges.sigma is not None:
-        inverse = 1 / np.maximum(ranges.sigma, 1e-3 * float(ranges.sigma.max())) ** 2
-        weight = inverse / inverse.mean()
+        precision = _precision(ranges.sigma)
+        weight = precision / precision.mean()
     added = None
     if join and len(ranges.anchors) > 1:
-        a, b = np.triu_indices(len(ranges.anchors), 1)
-        near = (b - a <= dim + 1) | (a <= dim)
-        a, b = a[near], b[near]
+        a, b = _joined(len(ranges.anchors), dim)
         known = np.linalg.norm(ranges.places[a] - ranges.places[b], axis=1) / unit
         between = ranges.anchors[a].astype(np.int64) * n + ranges.anchors[b]
         fresh = ~np.isin(between, keys)
@@ -265,6 +311,17 @@ def _network(ranges: Ranges, dim: int, unit: float, *, join: bool = True) -> tup
     cutoff = None if ranges.cutoff is None else ranges.cutoff / unit
     first, second = (keys // n).astype(np.intp), (keys % n).astype(np.intp)
     return Network(n, dim, first, second, distance, weight, cutoff, limits), added
+
+
+def _joined(count: int, dim: int) -> tuple[Indices, Indices]:
+    """Pairs of anchors that make all of them one body: all pairs of a few, else all with some of them."""
+    if count <= MOST_ANCHORS:
+        return np.triu_indices(count, 1)
+    hubs = np.unique(np.linspace(0, count - 1, 4 * (dim + 1)).astype(np.intp))
+    a, b = (part.ravel() for part in np.meshgrid(hubs, np.arange(count), indexing="ij"))
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    keys = np.unique(low[low < high] * count + high[low < high])
+    return keys // count, keys % count
 
 
 def _components(network: Network) -> Indices:
@@ -292,11 +349,12 @@ def _spans(places: Floats, dim: int) -> bool:
     return bool(len(widths) >= dim and widths[-1] > 1e-6 * max(float(widths[0]), 1e-300))
 
 
-def _noise(network: Network, gap: Floats, points: Floats, ranges: Ranges, unit: float) -> float:
-    """Standard deviation of a distance of weight one: as given, or from the misfit and the freedom left."""
-    if ranges.sigma is not None:
-        inverse = 1 / np.maximum(ranges.sigma, 1e-3 * float(ranges.sigma.max())) ** 2
-        return float(1 / np.sqrt(inverse.mean())) / unit
+def _noise(network: Network, gap: Floats, effort: Effort, solved: list[Solved]) -> float:
+    """Standard deviation of a distance of weight one, in units: as given, or from the misfit and the freedom left."""
+    if effort.noise is not None:
+        return effort.noise
+    if len(solved) == 1 and solved[0].likely:
+        return solved[0].noise
     free = network.size * network.dim - network.dim * (network.dim + 1) // 2
     left = max(len(gap) - free, 1)
     return float(np.sqrt(np.sum(network.weight * gap**2) / left)) if len(gap) else 0.0
@@ -309,9 +367,52 @@ def _verdict(solved: list[Solved], journal: Journal, gap: Floats, effort: Effort
         return Verdict(Stop.CALLBACK, f"the callback asked to stop after {iterations} iterations")
     if all(one.exact for one in solved):
         return Verdict(Stop.CONVERGED, f"all seen distances are met to rounding after {iterations} iterations")
+    unmet = sum(one.unmet for one in solved)
+    if unmet:
+        return Verdict(
+            Stop.STATIONARY,
+            f"{unmet} of {len(gap)} distances are not met although the others are exact: a fold that was not found, or "
+            "wrong distances; points that only they hold are not called determined",
+        )
     if all(one.converged for one in solved):
         return Verdict(
             Stop.CONVERGED,
             f"the misfit is stationary after {iterations} iterations; the largest is {worst:.2g} typical distances",
         )
     return Verdict(Stop.MAX_ITERATIONS, f"the misfit still fell after {iterations} iterations; raise max_iter to go on")
+
+
+def complete_from_shortest(D: Any, dim: int, fraction: float, *, rng: Any = None, **options: Any) -> DistanceCompletion:
+    """Hide all but the shortest ``fraction`` of known distances and complete: the paper's setting without its oracle.
+
+    Parameters
+    ----------
+    D : array of shape (n, n)
+        All distances (or squared ones, with ``squared=True``).
+    dim : int
+    fraction : float
+        Share of the pairs i < j that stays.
+    rng : int, Generator or None
+    **options
+        For :func:`complete_distances`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.random.default_rng(0).random((60, 2))
+    >>> D = np.linalg.norm(points[:, None] - points, axis=2)
+    >>> result = complete_from_shortest(D, 2, 0.2, rng=0)
+    >>> fixed = result.determined
+    >>> bool(np.abs(result.distances() - D)[np.ix_(fixed, fixed)].max() < 1e-9)
+    True
+    """
+    if not (is_number(fraction) and 0 < fraction <= 1):
+        raise InputError(f"fraction must be above 0 and at most 1, got {fraction!r}")
+    full = real(D, "D")
+    if full.ndim != 2 or full.shape[0] != full.shape[1] or len(full) < 2:
+        raise InputError(f"D must be a square matrix of all distances, got shape {full.shape}")
+    lengths = np.sqrt(full) if options.pop("squared", False) else full
+    pairs = np.sort(lengths[np.triu_indices(len(full), 1)])
+    count = max(1, round(fraction * len(pairs)))
+    cutoff = float(pairs[count - 1])
+    return complete_distances(np.where(lengths <= cutoff, lengths, np.nan), dim, cutoff=cutoff, rng=rng, **options)

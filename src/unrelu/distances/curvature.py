@@ -29,23 +29,29 @@ def dense_matrix(forces: Forces, size: int) -> Floats:
     matrix[forces.first, :, forces.second, :] = -blocks
     matrix[forces.second, :, forces.first, :] = -blocks
     points = np.arange(size)
-    matrix[points, :, points, :] = -matrix.sum(axis=2)
+    matrix[points, :, points, :] = _own_blocks(forces, blocks, size)
     return matrix.reshape(size * dim, size * dim)
+
+
+def _own_blocks(forces: Forces, blocks: Floats, size: int) -> Floats:
+    """The diagonal blocks: for each point the sum over its pairs."""
+    dim = blocks.shape[1]
+    flat = blocks.reshape(len(blocks), dim * dim)
+    own = np.empty((size, dim * dim))
+    for k in range(dim * dim):
+        own[:, k] = np.bincount(forces.first, flat[:, k], size) + np.bincount(forces.second, flat[:, k], size)
+    return own.reshape(size, dim, dim)
 
 
 def sparse_matrix(forces: Forces, size: int) -> Any:
     """The same as a block-sparse array."""
     dim = forces.along.shape[1]
     blocks = forces.curvature[:, None, None] * forces.along[:, :, None] * forces.along[:, None, :]
-    flat = blocks.reshape(len(blocks), dim * dim)
-    diagonal = np.empty((size, dim * dim))
-    for k in range(dim * dim):
-        diagonal[:, k] = np.bincount(forces.first, flat[:, k], size) + np.bincount(forces.second, flat[:, k], size)
     m = len(blocks)
     rows = np.concatenate([forces.first, forces.second, np.arange(size)])
     columns = np.concatenate([forces.second, forces.first, np.arange(size)])
     pattern = sp.csr_array((np.arange(1, 2 * m + size + 1), (rows, columns)), shape=(size, size))
-    data = np.concatenate([-blocks, -blocks, diagonal.reshape(size, dim, dim)])[pattern.data - 1]
+    data = np.concatenate([-blocks, -blocks, _own_blocks(forces, blocks, size)])[pattern.data - 1]
     return sp.bsr_array((data, pattern.indices, pattern.indptr), shape=(size * dim, size * dim))
 
 

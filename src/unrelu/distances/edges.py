@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unrelu.errors import InputError, is_integer, positions, unknown_name
 
-__all__ = ["EdgeList", "edge_list", "numbered", "real"]
+__all__ = ["EdgeList", "all_different", "edge_list", "numbered", "real"]
 
 MOST_NAMED = 5
 
@@ -73,7 +73,7 @@ def numbered(
     if size is not None and (not is_integer(size) or size < 1):
         raise InputError(f"size must be a positive integer, got {size!r}")
     if names is not None:
-        _all_different(names)
+        all_different(names)
         if size is not None and size != len(names):
             raise InputError(f"size must be the number of names, {len(names)}, got {size}")
         return _by_name(rows, names), names, len(names)
@@ -121,7 +121,8 @@ def _contiguous(indices: NDArray[np.intp], size: int | None) -> int:
     return int(used[-1]) + 1
 
 
-def _all_different(names: Sequence[Any]) -> None:
+def all_different(names: Sequence[Any]) -> None:
+    """Refuse names of which one occurs twice."""
     seen: set[Any] = set()
     for name in names:
         if name in seen:

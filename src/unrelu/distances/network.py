@@ -113,6 +113,21 @@ class Network:
         return sp.csr_array((self.distance[graph.data - 1], graph.indices, graph.indptr), shape=graph.shape)
 
     @cached_property
+    def roads(self) -> Any:
+        """Lengths for shortest paths: seen distances, and the middle of limits that are closed above."""
+        held = np.isfinite(self.limits.upper)
+        if not held.any():
+            lengths = self.lengths.copy()
+        else:
+            first, second = np.r_[self.first, self.limits.first[held]], np.r_[self.second, self.limits.second[held]]
+            middle = (self.limits.lower[held] + self.limits.upper[held]) / 2
+            values = np.r_[self.distance, middle]
+            entries = (np.r_[values, values], (np.r_[first, second], np.r_[second, first]))
+            lengths = sp.csr_array(entries, shape=(self.size, self.size))
+        lengths.data = np.maximum(lengths.data, 1e-12)  # a stored zero would mean no road
+        return lengths
+
+    @cached_property
     def degrees(self) -> Indices:
         """How many distances of each point were seen."""
         return np.bincount(np.r_[self.first, self.second], minlength=self.size).astype(np.intp)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unrelu.distances.network import Network
 from unrelu.distances.trilateration import cliques
 
-__all__ = ["noise_of_cliques"]
+__all__ = ["censored_noise", "noise_of_cliques"]
 
 TRIES = 30
 
@@ -33,3 +34,20 @@ def noise_of_cliques(network: Network, rng: np.random.Generator) -> float | None
         share = (k - 1 - network.dim) * (k - network.dim) / 2
         found.append(float(np.sqrt(np.sum(values**2) / (2 * share))) / size)
     return float(np.median(found)) if found else None
+
+
+def censored_noise(network: Network, X: NDArray[np.float64], sigma: float, freedom: int) -> float:
+    """The standard deviation that makes what was seen, and not seen, most likely at X; one step from ``sigma``.
+
+    σ² (m − freedom + Σ t λ(t)) = Σ w gap² with t = (x − cutoff)/σ over unseen pairs and λ = φ/Φ, from the derivative of
+    the likelihood.
+    """
+    from scipy.special import log_ndtr
+
+    gap = network.residual(X)
+    cutoff = float(network.cutoff or 0.0)
+    first, second = network.too_close(X, cutoff + 5 * sigma)
+    t = (np.linalg.norm(X[first] - X[second], axis=1) - cutoff) / sigma
+    ratio = np.exp(-t * t / 2 - log_ndtr(t)) / np.sqrt(2 * np.pi)
+    left = len(gap) - freedom + float(np.sum(t * ratio))
+    return float(np.sqrt(np.sum(network.weight * gap**2) / max(left, 1.0)))

@@ -13,7 +13,7 @@ from unrelu.distances.paths import from_paths
 from unrelu.distances.refine import refine
 from unrelu.distances.trilateration import Body, grow
 
-__all__ = ["MOST_POINTS", "Patch", "clusters", "cut_out", "other_place", "regrown", "settle"]
+__all__ = ["MOST_POINTS", "Patch", "clusters", "cut_out", "other_place", "place", "regrown", "settle"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -25,6 +25,8 @@ MOST_POINTS = 700
 HUBS = 4
 # Starts that are tried for one group.
 TRIES = 6
+# Up to this many points; a larger group has a start of its own only.
+FEW = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,15 +113,16 @@ def settle(
     for cluster in clusters(network, np.flatnonzero(~settled)):
         patch = cut_out(network, X, settled, cluster, rng, around=True)
         if patch is not None and patch.settled.any():
-            X[patch.members] = _place(patch, X[patch.members], misfit, floor, rng)
+            X[patch.members] = place(patch, X[patch.members], misfit, floor, rng)
     return X
 
 
-def _place(patch: Patch, X: Floats, misfit: Misfit, floor: float, rng: np.random.Generator) -> Floats:
+def place(patch: Patch, X: Floats, misfit: Misfit, floor: float, rng: np.random.Generator) -> Floats:
+    """Places of the points of a patch: settled ones stay, the others from several starts, the lowest misfit wins."""
     network, fixed = patch.network, patch.settled
     free = np.flatnonzero(~fixed)
     best, lowest = X, np.inf
-    for attempt in range(TRIES):
+    for attempt in range(TRIES if len(free) <= FEW else 1):
         start = X.copy()
         if (attempt == 0 and len(free) > 1) or attempt in (2, 4):
             guess = from_paths(network, rng, share=(0.8, 0, 1.0, 0, 0.6)[attempt])
@@ -127,8 +130,8 @@ def _place(patch: Patch, X: Floats, misfit: Misfit, floor: float, rng: np.random
         else:
             start[free] = _scattered(network, X, fixed, free, rng)
         rough = Misfit(squared=True, absence=misfit.absence)
-        start = refine(network, start, rough, free=free, tol=1e-5, max_iter=40).points
-        ended = refine(network, start, misfit, free=free, max_iter=60)
+        start = refine(network, start, rough, free=free, tol=1e-5, max_iter=40, worth=0.05).points
+        ended = refine(network, start, misfit, free=free, max_iter=60, worth=0.05)
         places = mirrored(network, ended.points, free, misfit)
         value = network.forces(places, misfit).value
         if value < lowest:

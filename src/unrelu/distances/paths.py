@@ -24,13 +24,11 @@ def from_paths(network: Network, rng: np.random.Generator, *, share: float = 0.8
     """
     from scipy.sparse.csgraph import dijkstra
 
-    lengths = network.lengths.copy()
-    lengths.data = np.maximum(lengths.data, 1e-12)  # a stored zero would mean no edge
     if network.size <= ALL_PAIRS:
-        squares = dijkstra(lengths, directed=False) ** 2
+        squares = dijkstra(network.roads, directed=False) ** 2
         return scaling(_raised(network, squares, share, np.arange(network.size)), network.dim)
     landmarks = spread(network, rng)
-    squares = dijkstra(lengths, directed=False, indices=landmarks) ** 2
+    squares = dijkstra(network.roads, directed=False, indices=landmarks) ** 2
     return _landmark_scaling(_raised(network, squares, share, landmarks), landmarks, network.dim)
 
 

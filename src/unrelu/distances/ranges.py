@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unrelu.distances.edges import EdgeList, edge_list, real
+from unrelu.distances.edges import EdgeList, all_different, edge_list, real
 from unrelu.errors import InputError, is_integer, is_number, positions, unknown_name
 
 __all__ = ["Limits", "Ranges", "named"]
@@ -92,6 +92,7 @@ class Ranges:
         if cutoff is not None and not (is_number(cutoff) and cutoff > 0):
             raise InputError(f"cutoff must be a positive number, or None if absence says nothing; got {cutoff!r}")
         labels = None if names is None else tuple(names)
+        all_different(labels or ())
         seen, n, labels, dtype = _seen_pairs(D, labels)
         deviation = _given_sigma(sigma, seen, n)
         seen = _checked_values(seen, squared, labels)

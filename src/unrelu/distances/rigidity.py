@@ -24,7 +24,7 @@ from unrelu.distances.network import Misfit, Network
 from unrelu.distances.patches import Patch, clusters, cut_out, other_place
 from unrelu.distances.trilateration import Body, cliques, grow, look
 
-__all__ = ["WORDS", "Rigidity", "determinacy", "known_body"]
+__all__ = ["WORDS", "Rigidity", "determinacy", "known_body", "patch_grades", "turns"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -37,6 +37,8 @@ NO, LOCAL, GENERIC, PROVED = range(4)
 NULL = 1e-10
 # A vector is affine, or a rigid motion, on a point if it is so to this share of its size.
 AFFINE = 1e-5
+# Vectors that are drawn: one alone passes by chance once in 10⁵ times, and there are many points.
+DRAWS = 4
 # Groups that are looked at one by one.
 MOST_GROUPS = 2000
 
@@ -105,7 +107,7 @@ def _grade_rest(network: Network, X: Floats, grade: NDArray[np.int8], rng: np.ra
         patch = cut_out(network, X, settled, cluster, rng)
         if patch is None:
             continue
-        found = _patch_grades(patch, X, rng)
+        found = patch_grades(patch, X, rng)
         inside = ~patch.settled
         members = patch.members[inside]
         grade[members] = np.maximum(grade[members], found[inside])
@@ -174,7 +176,7 @@ def known_body(network: Network, X: Floats, rng: np.random.Generator, tries: int
     return best
 
 
-def _patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[np.int8]:
+def patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[np.int8]:
     """Grades of the points of a small network from its motions and its stresses."""
     part, fixed = patch.network, patch.settled
     places = X[patch.members] - X[patch.members].mean(axis=0)
@@ -184,24 +186,24 @@ def _patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[
     values, vectors = np.linalg.eigh(rows.T @ rows)
     null = values <= NULL * max(values[-1], 1e-300)
     grade = np.zeros(n, np.int8)
-    motion = (vectors[:, null] @ rng.standard_normal(int(null.sum()))).reshape(n, dim)
-    grade[_moving_together(_turns(places), motion, fixed, part, rng)] = LOCAL
+    motions = vectors[:, null] @ rng.standard_normal((int(null.sum()), DRAWS))
+    grade[_moving_together(turns(places), motions.reshape(n, dim, DRAWS), fixed, part, rng)] = LOCAL
     lengths = np.linalg.norm(places[part.first] - places[part.second], axis=1)
     for _ in range(2):
         z = rng.standard_normal(len(part.first))
         along = vectors.T @ (rows.T @ z)
         along[null] = 0
         along[~null] /= values[~null]
-        stress = (z - rows @ (vectors @ along)) / np.maximum(lengths, 1e-12)
+        stress = (z - rows @ (vectors @ along)) * np.median(lengths) / np.maximum(lengths, 1e-12)
         kernel = _kernel(stress, part)
-        vector = kernel @ rng.standard_normal((kernel.shape[1], 1))
+        drawn = kernel @ rng.standard_normal((kernel.shape[1], DRAWS))
         affine = np.column_stack([places, np.ones(n)])[:, None, :]
-        together = _moving_together(affine, vector, fixed, part, rng)
+        together = _moving_together(affine, drawn[:, None, :], fixed, part, rng)
         grade[together & (grade >= LOCAL)] = GENERIC
     return grade
 
 
-def _turns(places: Floats) -> Floats:
+def turns(places: Floats) -> Floats:
     """What each point does in each infinitesimal rigid motion: shape (n, dim, motions)."""
     n, dim = places.shape
     motions = [np.tile(row, (n, 1)) for row in np.eye(dim)]
@@ -219,23 +221,29 @@ def _kernel(stress: Floats, part: Network) -> Floats:
     matrix[part.first, part.second] = matrix[part.second, part.first] = -stress
     matrix[np.diag_indices(part.size)] = -matrix.sum(axis=1)
     values, vectors = np.linalg.eigh(matrix)
-    return vectors[:, np.abs(values) <= 1e-8 * max(float(np.abs(values).max()), 1e-300)]
+    # A stress was drawn with entries of size one: where no stress exists, only rounding of that is left.
+    return vectors[:, np.abs(values) <= 1e-8 * max(float(np.abs(values).max()), 1.0)]
 
 
-def _moving_together(shapes: Floats, field: Floats, fixed: Mask, part: Network, rng: np.random.Generator) -> Mask:
-    """On which points a field is a combination of the given shapes: with the fixed points, or else the largest set."""
-    n = len(field)
-    size = float(np.abs(field).max()) or 1.0
+def _moving_together(shapes: Floats, fields: Floats, fixed: Mask, part: Network, rng: np.random.Generator) -> Mask:
+    """On which points all fields are combinations of the given shapes: with the fixed points, or else the largest set.
+
+    ``shapes``: (n, components, shapes), ``fields``: (n, components, draws).
+    """
+    n = len(fields)
+    size = np.maximum(np.abs(fields).max(axis=(0, 1)), 1e-300)
 
     def with_reference(reference: Indices) -> Mask:
         A = shapes[reference].reshape(-1, shapes.shape[2])
         scale = np.linalg.norm(shapes.reshape(-1, shapes.shape[2]), axis=0)
         scale = np.where(scale > 0, scale, 1.0)
-        coefficients, _, rank, _ = np.linalg.lstsq(A / scale, field[reference].ravel(), rcond=1e-9)
+        known = fields[reference].reshape(-1, fields.shape[2])
+        coefficients, _, rank, _ = np.linalg.lstsq(A / scale, known, rcond=1e-9)
         if rank < A.shape[1]:
             return np.zeros(n, bool)
-        gap = np.abs(field - shapes @ (coefficients / scale)).max(axis=1)
-        return gap <= AFFINE * size
+        gap = np.abs(fields - shapes @ (coefficients / scale[:, None])).max(axis=1)
+        together: Mask = (gap <= AFFINE * size).all(axis=1)
+        return together
 
     if fixed.any():
         return with_reference(np.flatnonzero(fixed))

@@ -25,6 +25,9 @@ Mask = NDArray[np.bool_]
 # How thick the cloud of placed neighbours is in its thinnest direction, over their distance: from good to hardly.
 LEVELS = (0.25, 0.1, 0.03, 0.01, 0.001)
 EPS = float(np.finfo(np.float64).eps)
+# Seeds that are looked for and grown at first, and again where no body reaches half of the points.
+FIRST_TRIES, FIRST_SEEDS = 40, 6
+MORE_TRIES, MORE_SEEDS = 400, 150
 # A bound this large, in units of the typical distance, proves nothing.
 LOST = 1e-3
 
@@ -199,24 +202,22 @@ def _bounds(sight: Sight, spread: Spread, bound: Floats) -> Floats:
     return np.where((left > 0) & (result < LOST), result, np.inf)
 
 
-def cliques(network: Network, rng: np.random.Generator, tries: int, *, among: Mask | None = None) -> list[Indices]:
+def cliques(network: Network, rng: np.random.Generator, tries: int, *, start: Mask | None = None) -> list[Indices]:
     """Sets of points that all see each other, grown from random points by whoever keeps most candidates."""
     graph = network.graph
-    allowed = np.flatnonzero((network.degrees >= network.dim) & (True if among is None else among))
+    allowed = np.flatnonzero((network.degrees >= network.dim) & (True if start is None else start))
     if not allowed.size:
         return []
     found = []
     most = 3 * (network.dim + 1)
-    for start in rng.choice(allowed, min(tries, len(allowed)), replace=False):
-        near = graph.indices[graph.indptr[start] : graph.indptr[start + 1]]
-        if among is not None:
-            near = near[among[near]]
+    for point in rng.choice(allowed, min(tries, len(allowed)), replace=False):
+        near = graph.indices[graph.indptr[point] : graph.indptr[point + 1]]
         if len(near) < network.dim:
             continue
         if len(near) > 200:
             near = rng.choice(near, 200, replace=False)
         block = (graph[near][:, near].toarray() > 0).astype(np.int32)
-        members, left = [int(start)], np.ones(len(near), bool)
+        members, left = [int(point)], np.ones(len(near), bool)
         while left.any() and len(members) < most:
             score = np.where(left, block @ left, -1)
             best = np.flatnonzero(score == score.max())
@@ -228,22 +229,26 @@ def cliques(network: Network, rng: np.random.Generator, tries: int, *, among: Ma
     return found
 
 
-def best_body(network: Network, rng: np.random.Generator, *, tries: int = 40, grown: int = 6) -> Body:
+def best_body(network: Network, rng: np.random.Generator) -> Body:
     """The largest set of points that can be placed from several seeds, joined where they share enough points."""
-    seeds = [seed_body(network, clique) for clique in cliques(network, rng, tries)]
-    seeds = sorted((seed for seed in seeds if seed.thickness > LEVELS[-1]), key=lambda seed: -seed.thickness)
     nothing = np.zeros(network.size, bool)
     bodies: list[Body] = []
     reached = nothing.copy()
-    for seed in seeds:
-        if grown == 0 or reached.all():
+    for tries, grown in ((FIRST_TRIES, FIRST_SEEDS), (MORE_TRIES, MORE_SEEDS)):
+        # Seeds within what others reached already would reach nothing new.
+        seeds = [seed_body(network, clique) for clique in cliques(network, rng, tries, start=~reached)]
+        seeds = sorted((seed for seed in seeds if seed.thickness > LEVELS[-1]), key=lambda seed: -seed.thickness)
+        for seed in seeds:
+            if grown == 0 or reached.all():
+                break
+            if (seed.placed & reached).sum() > network.dim:
+                continue
+            body = grow(network, seed)
+            grown -= 1
+            reached |= body.placed
+            bodies = _stitched(network, bodies, body)
+        if bodies and 2 * max(body.count for body in bodies) >= network.size:
             break
-        if (seed.placed & reached).sum() > network.dim:  # lies within what another seed reached already
-            continue
-        body = grow(network, seed)
-        grown -= 1
-        reached |= body.placed
-        bodies = _stitched(network, bodies, body)
     if bodies:
         return max(bodies, key=lambda one: one.count)
     return Body(np.zeros((network.size, network.dim)), nothing, np.full(network.size, np.inf), 0.0)

@@ -19,6 +19,8 @@ __all__ = ["explanation"]
 MOST_NAMED = 5
 # Extra distances that are tried, at most, to say which would fix most.
 MOST_TRIED = 40
+# Fewer of large sets: a try costs as much as there are distances.
+MOST_WORK = 2_000_000
 
 
 def explanation(result: DistanceCompletion) -> str:
@@ -130,7 +132,8 @@ def _best_extra(result: DistanceCompletion) -> tuple[tuple[int, int] | None, int
     open_points = np.flatnonzero(~settled & (result.components == 0))
     seen = look(network, open_points, settled).count
     best, most = None, 0
-    for point in open_points[np.argsort(-seen, kind="stable")][:MOST_TRIED]:
+    tries = max(2, min(MOST_TRIED, MOST_WORK // (len(first) + 1)))
+    for point in open_points[np.argsort(-seen, kind="stable")][:tries]:
         near = settled.copy()
         near[network.graph.indices[network.graph.indptr[point] : network.graph.indptr[point + 1]]] = False
         if not near.any():

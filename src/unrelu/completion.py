@@ -224,10 +224,13 @@ class Completion:
         return i, j
 
     def _blanked(self, matrix: Array) -> Array:
-        found = self._judged[2]
+        observations, _, found = self._judged
+        everyone = np.arange(self.size)
         for row in range(self.size):
-            together = (found.components == found.components[row]) & (found.components[row] >= 0)
-            known = together & (np.minimum(found.rank_of, found.rank_of[row]) >= LEVELS.index("generic"))
+            if found.determined[row] and found.determined.all():
+                continue
+            seen = observations.times_seen(np.full(self.size, row), everyone) > 0
+            known = found.of_entries(np.full(self.size, row), everyone, seen) >= LEVELS.index("generic")
             matrix[row, ~known] = np.nan
         return matrix
 

@@ -17,7 +17,7 @@ from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
 from unrelu.distances.polish import polished
 from unrelu.distances.refine import Journal, concentrated, refine
 from unrelu.distances.rigidity import GENERIC, LOCAL, determinacy, known_body
-from unrelu.distances.trilateration import Body, best_body
+from unrelu.distances.trilateration import Body, best_body, look
 
 __all__ = ["Effort", "Solved", "solve_component"]
 
@@ -116,11 +116,17 @@ def _verified(
 ) -> tuple[Floats, NDArray[np.int8]]:
     """Polish what is settled, and take back the word for points that rounding alone moves visibly."""
     fixed = np.flatnonzero(grade >= GENERIC)
+    free = None
+    if body is not None and body.thickness > THICK:  # well-conditioned at every step: only the others are looked at
+        rest = fixed[~body.placed[fixed]]
+        if not rest.size:
+            return X, grade
+        near = look(network, rest, grade >= GENERIC).neighbour
+        fixed = np.union1d(rest, near)
+        free = np.searchsorted(fixed, rest)
     if len(fixed) <= network.dim + 1 or len(fixed) > MOST_POLISHED:
         return X, grade
-    if body is not None and body.thickness > THICK and body.placed[fixed].all():
-        return X, grade  # well-conditioned at every step
-    places, error = polished(network.part(fixed, keep=met), X[fixed], rng)
+    places, error = polished(network.part(fixed, keep=met), X[fixed], rng, free=free)
     X, grade = X.copy(), grade.copy()
     X[fixed] = places
     grade[fixed[error > SHARP * max(float(network.distance.max()), 1e-300)]] = LOCAL

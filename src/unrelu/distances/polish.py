@@ -31,7 +31,9 @@ STEPS = 3
 SAMPLES = 4
 
 
-def polished(network: Network, X: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def polished(
+    network: Network, X: Floats, rng: np.random.Generator, *, free: Indices | None = None
+) -> tuple[Floats, Floats]:
     """Better places of points whose distances are met nearly, and an estimate of each one's error.
 
     Parameters
@@ -40,6 +42,8 @@ def polished(network: Network, X: Floats, rng: np.random.Generator) -> tuple[Flo
         Of settled points only, with distances that are met.
     X : ndarray of shape (n, dim)
     rng : Generator
+    free : int ndarray, optional
+        Points that may move; default all, in the frame of a few of them.
 
     Returns
     -------
@@ -50,27 +54,33 @@ def polished(network: Network, X: Floats, rng: np.random.Generator) -> tuple[Flo
     from scipy.sparse.linalg import splu
 
     n, dim = network.size, network.dim
-    held = _held(network, X, rng)
+    held = _held(network, X, rng) if free is None else np.zeros(0, np.intp)
+    moving = np.arange(n) if free is None else free
+    inside = (moving[:, None] * dim + np.arange(dim)).ravel()
     misfit = Misfit(absence=False)
     error = np.full(n, np.inf)
-    if held.size <= dim:
+    if free is None and held.size <= dim:
         return X, error
     for done in range(STEPS + 1):
         forces = network.forces(X, misfit)
-        matrix = (sparse_matrix(forces, n).tocsc() + _frame(X, held)).tocsc()
+        matrix = sparse_matrix(forces, n).tocsc()
+        matrix = (matrix + _frame(X, held)).tocsc() if free is None else matrix[inside][:, inside].tocsc()
         try:
             factor = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         except RuntimeError:  # exactly singular: something hinges
             return X, error
         if done == STEPS:
             break
-        trial = X - factor.solve(forces.gradient(n).ravel()).reshape(n, dim)
+        trial = X.copy()
+        trial[moving] -= factor.solve(forces.gradient(n).ravel()[inside]).reshape(-1, dim)
         if not np.isfinite(trial).all() or network.forces(trial, misfit).value >= forces.value:
             break
         X = trial
     gap = float(np.sqrt(np.mean(network.residual(X) ** 2)))
     eps = float(np.finfo(np.float64).eps) * float(np.max(network.distance))
-    error = max(gap, eps) * np.max([_moved(forces, factor.solve, n, rng) for _ in range(SAMPLES)], axis=0)
+    moves = [_moved(forces, factor.solve, inside, n, rng) for _ in range(SAMPLES)]
+    error = np.zeros(n)
+    error[moving] = max(gap, eps) * np.max(moves, axis=0)
     return X, np.where(np.isfinite(error), error, np.inf)
 
 
@@ -84,10 +94,10 @@ def _frame(X: Floats, held: Indices) -> Any:
     return sp.csc_array(((basis @ basis.T).ravel(), (rows.ravel(), columns.ravel())), shape=(n * dim, n * dim))
 
 
-def _moved(forces: Forces, solve: object, n: int, rng: np.random.Generator) -> Floats:
+def _moved(forces: Forces, solve: object, inside: Indices, n: int, rng: np.random.Generator) -> Floats:
     """How far the points move when every distance is off by a random amount of size one."""
     pull = replace(forces, slope=np.sqrt(forces.curvature) * rng.standard_normal(len(forces.slope)))
-    step = solve(pull.gradient(n).ravel())  # type: ignore[operator]
+    step = solve(pull.gradient(n).ravel()[inside])  # type: ignore[operator]
     moved: Floats = np.linalg.norm(step.reshape(-1, forces.along.shape[1]), axis=1)
     return moved
 

@@ -17,7 +17,7 @@ from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
 from unrelu.distances.polish import polished
 from unrelu.distances.refine import Journal, concentrated, refine
 from unrelu.distances.rigidity import GENERIC, LOCAL, determinacy, known_body
-from unrelu.distances.trilateration import Body, best_body
+from unrelu.distances.trilateration import Body, best_body, look
 
 __all__ = ["Effort", "Solved", "solve_component"]
 
@@ -116,11 +116,17 @@ def _verified(
 ) -> tuple[Floats, NDArray[np.int8]]:
     """Polish what is settled, and take back the word for points that rounding alone moves visibly."""
     fixed = np.flatnonzero(grade >= GENERIC)
+    free = None
+    if body is not None and body.thickness > THICK:  # well-conditioned at every step: only the others are looked at
+        rest = fixed[~body.placed[fixed]]
+        if not rest.size:
+            return X, grade
+        near = look(network, rest, grade >= GENERIC).neighbour
+        fixed = np.union1d(rest, near)
+        free = np.searchsorted(fixed, rest)
     if len(fixed) <= network.dim + 1 or len(fixed) > MOST_POLISHED:
         return X, grade
-    if body is not None and body.thickness > THICK and body.placed[fixed].all():
-        return X, grade  # well-conditioned at every step
-    places, error = polished(network.part(fixed, keep=met), X[fixed], rng)
+    places, error = polished(network.part(fixed, keep=met), X[fixed], rng, free=free)
     X, grade = X.copy(), grade.copy()
     X[fixed] = places
     grade[fixed[error > SHARP * max(float(network.distance.max()), 1e-300)]] = LOCAL
@@ -223,7 +229,7 @@ class Search:
         if self.clean and not self.exact(best.points) and not self.journal.stopped and start == "auto":
             best = self._repaired(best)
             if not self.exact(best.points):
-                return self._partial(best, body)
+                return self._partial(best, body, found)
         return best, body if best.settled else None
 
     def _agreed(self, found: list[Candidate]) -> bool:
@@ -316,15 +322,24 @@ class Search:
                 break
         return best
 
-    def _partial(self, best: Candidate, body: Body | None) -> tuple[Candidate, Body | None]:
-        """The places that meet most distances to rounding: around what trilateration reached, or anywhere."""
+    def _partial(self, best: Candidate, body: Body | None, found: list[Candidate]) -> tuple[Candidate, Body | None]:
+        """The places that fix most points: around what trilateration reached, or with few distances not met."""
         X = concentrated(self.network, best.points, self.misfit)
-        anywhere = Candidate(X, best.value, best.name, False)
-        if body is None or body.count <= self.network.dim + 1 or not self._consistent(body):
-            return anywhere, None
-        around = self._partly(best, body)
-        met = [np.sum(np.abs(self.network.residual(one.points)) <= self.floor) for one in (anywhere, around)]
-        return (anywhere, None) if met[0] > met[1] else (around, body)
+        options: list[tuple[Candidate, Body | None]] = [(Candidate(X, best.value, best.name, False), None)]
+        if body is not None and body.count > self.network.dim + 1 and self._consistent(body):
+            options += [(one, body) for one in found if one.settled] or [(self._partly(best, body), body)]
+        return max(options, key=lambda option: self._fixed(*option))
+
+    def _fixed(self, one: Candidate, body: Body | None) -> int:
+        """How many points the distances that are met to rounding fix."""
+        met = np.abs(self.network.residual(one.points)) <= self.floor
+        if not met.any():
+            return 0
+        kept = self.network.part(np.arange(self.network.size), keep=met)
+        grade = determinacy(
+            kept, one.points, self.rng, exact=False, slack=self.floor, body=body, seen=self.network
+        ).grade
+        return int(np.sum(grade >= GENERIC))
 
     def _consistent(self, body: Body, share: float = 0.0) -> bool:
         """Whether all distances between placed points are met, to rounding or to a share of a distance."""

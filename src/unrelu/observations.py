@@ -153,19 +153,27 @@ class Observations:
 
     def pairs(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> tuple[NDArray[np.float64], BoolArray]:
         """Means of the seen values of some pairs in units of ``unit`` (0 where none was seen), and which were seen."""
-        total, count = np.zeros((len(rows), len(cols))), np.zeros((len(rows), len(cols)))
-        for i, j in ((rows, cols), (cols, rows)):
-            if sp.issparse(self.data):
-                part = self.data[i][:, j].tocoo()
-                values = np.full((len(i), len(j)), np.nan)
-                values[part.row, part.col] = part.data
-            else:
-                values = self.data[np.ix_(i, j)].astype(np.float64)
-            values = values if i is rows else values.T
-            seen = ~np.isnan(values)
-            total += np.where(seen, values, 0)
-            count += seen
-        return total / (self.unit * np.maximum(count, 1)), count > 0
+        values, seen = self._submatrix(rows, cols)
+        if rows is cols or np.array_equal(rows, cols):
+            mirrored, also = values, seen
+        else:
+            mirrored, also = self._submatrix(cols, rows)
+        total = values + mirrored.T
+        both, either = seen & also.T, seen | also.T
+        total /= np.where(both, 2 * self.unit, self.unit)
+        return total, either
+
+    def _submatrix(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> tuple[NDArray[np.float64], BoolArray]:
+        """The seen values of some rows and columns, 0 elsewhere, and which were seen."""
+        if sp.issparse(self.data):
+            part = self.data[rows][:, cols].tocoo()
+            values, seen = np.zeros((len(rows), len(cols))), np.zeros((len(rows), len(cols)), dtype=bool)
+            values[part.row, part.col], seen[part.row, part.col] = part.data, True
+            return values, seen
+        values = self.data[np.ix_(rows, cols)].astype(np.float64, copy=False)  # indexing has made a copy
+        seen = ~np.isnan(values)
+        values[~seen] = 0
+        return values, seen
 
     def times_seen(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> NDArray[np.uint8]:
         """How often each pair (rows[k], cols[k]) was seen: 0, 1 or 2, once at most on the diagonal."""

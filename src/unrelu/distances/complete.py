@@ -364,9 +364,9 @@ def _verdict(solved: list[Solved], journal: Journal, gap: Floats, effort: Effort
     worst = float(np.abs(gap).max()) if len(gap) else 0.0
     iterations = len(journal.history)
     if journal.stopped:
-        return Verdict(Stop.CALLBACK, f"the callback asked to stop after {iterations} iterations")
+        return Verdict(Stop.CALLBACK, f"the callback asked to stop after {_iterations(iterations)}")
     if all(one.exact for one in solved):
-        return Verdict(Stop.CONVERGED, f"all seen distances are met to rounding after {iterations} iterations")
+        return Verdict(Stop.CONVERGED, f"all seen distances are met to rounding after {_iterations(iterations)}")
     unmet = sum(one.unmet for one in solved)
     if unmet:
         return Verdict(
@@ -377,9 +377,11 @@ def _verdict(solved: list[Solved], journal: Journal, gap: Floats, effort: Effort
     if all(one.converged for one in solved):
         return Verdict(
             Stop.CONVERGED,
-            f"the misfit is stationary after {iterations} iterations; the largest is {worst:.2g} typical distances",
+            f"the misfit is stationary after {_iterations(iterations)}; the largest is {worst:.2g} typical distances",
         )
-    return Verdict(Stop.MAX_ITERATIONS, f"the misfit still fell after {iterations} iterations; raise max_iter to go on")
+    return Verdict(
+        Stop.MAX_ITERATIONS, f"the misfit still fell after {_iterations(iterations)}; raise max_iter to go on"
+    )
 
 
 def complete_from_shortest(D: Any, dim: int, fraction: float, *, rng: Any = None, **options: Any) -> DistanceCompletion:
@@ -416,3 +418,7 @@ def complete_from_shortest(D: Any, dim: int, fraction: float, *, rng: Any = None
     count = max(1, round(fraction * len(pairs)))
     cutoff = float(pairs[count - 1])
     return complete_distances(np.where(lengths <= cutoff, lengths, np.nan), dim, cutoff=cutoff, rng=rng, **options)
+
+
+def _iterations(count: int) -> str:
+    return f"{count} iteration{'' if count == 1 else 's'}"

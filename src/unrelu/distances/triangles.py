@@ -17,8 +17,9 @@ Indices = NDArray[np.intp]
 
 # Pairs of seen pairs with a common point that are looked at; of larger data a random part is.
 MOST_WEDGES = 400_000
-# Without a noise level: a pair that exceeds its detours by this share of itself in most of its triangles.
-GROSS = 0.25
+# Without a noise level: a pair that exceeds its detours by this share of itself in most of its triangles, or by the
+# second in the only one it has.
+GROSS, GROSS_ALONE = 0.25, 0.5
 
 
 def check_triangles(ranges: Ranges, rng: np.random.Generator) -> None:
@@ -45,8 +46,9 @@ def check_triangles(ranges: Ranges, rng: np.random.Generator) -> None:
     median = excess[order[start + (count - 1) // 2]]
     own = edge[order[start]]
     share = np.where(d[own] > 0, median / np.maximum(d[own], 1e-300), 0.0)
+    share = np.where(count > 1, share, np.where(share > GROSS_ALONE, share, 0.0))
     worst = int(np.argmax(share))
-    if share[worst] > GROSS and count[worst] > 1:
+    if share[worst] > GROSS:
         k = order[start[worst] + count[worst] - 1]
         raise _broken(ranges, edge[k], one[k], other[k], middle[k], f"{excess[k]:.3g}")
 

@@ -76,8 +76,8 @@ def _grades(result: DistanceCompletion) -> list[str]:
     proved = int((grade == "proved").sum())
     if len(fixed):
         sentences.append(
-            f"{len(fixed)} points are determined ({proved} proved by placing them one after the other, "
-            f"{len(fixed) - proved} for all but exceptional positions)."
+            f"{len(fixed)} point{' is' if len(fixed) == 1 else 's are'} determined ({proved} proved by placing them one "
+            f"after the other, {len(fixed) - proved} for all but exceptional positions)."
         )
     local = np.flatnonzero(grade == "local")
     if len(local):
@@ -85,20 +85,28 @@ def _grades(result: DistanceCompletion) -> list[str]:
     loose = np.flatnonzero(grade == "no")
     if len(loose):
         degrees = np.bincount(result.pairs.ravel(), minlength=result.size)
-        for name, points in (
-            ("float: nothing, or a single distance, was seen of", loose[degrees[loose] <= 1]),
+        for verb, why, points in (
+            ("float", ": nothing, or a single distance, was seen of", loose[degrees[loose] <= 1]),
             (
-                f"hinge: fewer than {result.dim} distances were seen of",
+                "hinge",
+                f": fewer than {result.dim} distances were seen of",
                 loose[(degrees[loose] > 1) & (degrees[loose] < result.dim)],
             ),
             (
-                f"flip or hinge with others, seeing at least {result.dim} points that are not all fixed:",
+                "may flip or hinge with others",
+                f", seeing at least {result.dim} points that are not all fixed:",
                 loose[(degrees[loose] > 1) & (degrees[loose] >= result.dim)],
             ),
         ):
             if len(points):
-                sentences.append(f"{len(points)} points {name} {_listed(result, points)}.")
+                sentences.append(f"{_points(len(points), verb)}{why} {_listed(result, points)}.")
     return sentences
+
+
+def _points(count: int, verb: str) -> str:
+    if count > 1:
+        return f"{count} points {verb}"
+    return f"1 point {verb if verb.startswith('may') else verb + 's'}"
 
 
 def _advice(result: DistanceCompletion) -> list[str]:

@@ -76,8 +76,8 @@ def _grades(result: DistanceCompletion) -> list[str]:
     proved = int((grade == "proved").sum())
     if len(fixed):
         sentences.append(
-            f"{len(fixed)} point{' is' if len(fixed) == 1 else 's are'} determined ({proved} proved by placing them one "
-            f"after the other, {len(fixed) - proved} for all but exceptional positions)."
+            f"{len(fixed)} point{' is' if len(fixed) == 1 else 's are'} determined ({proved} proved by placing them "
+            f"one after the other, {len(fixed) - proved} for all but exceptional positions)."
         )
     local = np.flatnonzero(grade == "local")
     if len(local):

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from helpers import relu_instance
+from helpers import listening, relu_instance
 from unrelu.files import read_matrix, write_matrix
 
 UNRELU = [sys.executable, "-m", "unrelu"]
@@ -276,7 +276,7 @@ def test_ctrl_c_writes_nothing_and_exits_with_130(folder):
     process = subprocess.Popen(
         [*UNRELU, "complete", "slow.npy", "-r", "20", "-o", "out.csv", "--method", "gradient-descent", "--tol", "0",
          "--max-iter", "1000000"],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=PLAIN,
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=PLAIN, preexec_fn=listening,
     )  # fmt: skip
     assert process.stderr.readline().startswith("iteration 0")
     time.sleep(0.3)
@@ -296,7 +296,7 @@ def test_ctrl_c_writes_nothing_and_exits_with_130(folder):
 def test_ctrl_c_in_the_demo_leaves_nothing(folder):
     process = subprocess.Popen(
         [*UNRELU, "demo", "--size", "1200", "--rank", "250", "-o", "shown"],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=PLAIN,
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=PLAIN, preexec_fn=listening,
     )  # fmt: skip
     assert process.stdout.readline().startswith("A 1200×1200")
     time.sleep(0.5)

@@ -262,7 +262,5 @@ def test_public_names():
 
 def test_a_lone_triangle_that_cannot_close_is_named():
     D = np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 1.0], [5.0, 1.0, 0.0]])
-    with pytest.raises(
-        unrelu.InputError, match=r"by 3 in the triangle \(0, 1, 2\): 5 between 0 and 2, but 1 \+ 1"
-    ):
+    with pytest.raises(unrelu.InputError, match=r"by 3 in the triangle \(0, 1, 2\): 5 between 0 and 2, but 1 \+ 1"):
         unrelu.complete_distances(D, 2)

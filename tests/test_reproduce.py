@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import unrelu
+from helpers import listening
 from unrelu.errors import InputError
 from unrelu.experiments import EXPERIMENTS
 from unrelu.experiments.base import Result, Table
@@ -399,6 +400,7 @@ def started(folder, trials, jobs=2):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=listening,
     )
     until = time.monotonic() + 100
     while len(log_lines(folder)) < 2:

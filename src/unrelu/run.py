@@ -189,7 +189,8 @@ def _stuck(state: Iterate, history: History, problem: PSDProblem) -> Verdict | N
     if state.stuck is None:
         return None
     last = history[-1]
-    if last.relative_gradient_norm is not None and last.relative_gradient_norm <= ROUNDING[problem.dtype.name]:
+    small = last.relative_gradient_norm is not None and last.relative_gradient_norm <= ROUNDING[problem.dtype.name]
+    if small and getattr(state, "at_rounding", False):
         return Verdict(
             Stop.CONVERGED,
             f"relative gradient norm {last.relative_gradient_norm:.2g} is at rounding level after {last.iteration} "

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unrelu.attach import Frame
 from unrelu.certificates.certificate import Certificate, Shortage
-from unrelu.certificates.determinacy import PROVED, Determinacy, determine, prove_by_stress
+from unrelu.certificates.determinacy import PROVED, Determinacy, cleared, determine, prove_by_stress
 from unrelu.certificates.direct import DataError
 from unrelu.certificates.pattern import as_factor
 from unrelu.complete import complete
@@ -98,7 +98,7 @@ def certify(
     misfit = float(np.sqrt(4 * problem.evaluate(factor.astype(observations.dtype)).value))
     found = determine(observations, factor, error, misfit, generator)
     if stress:
-        found = prove_by_stress(observations, factor, found, generator)
+        found = prove_by_stress(observations, factor, error, found, generator)
     failures = dict(_failures(observations, problem, factor, found, error, generator))
     everything = bool((found.rank_of == PROVED).all() and (found.components == 0).all())
     unique = everything and not failures
@@ -108,11 +108,12 @@ def certify(
     return Certificate(
         unique=unique,
         kind=_kind(found, unique),
-        any_rank=unique and "reflection" not in found.proofs and ("stress" in found.proofs or _diagonal(observations)),
+        any_rank=unique and "reflection" not in found.proofs and _norms_known(observations, factor, found),
         groups=tuple(np.flatnonzero((found.components == c) & (found.rank_of == PROVED)) for c in _numbers(found)),
         failed=tuple(failures),
         reasons=tuple(failures.values()),
         bound=float(max(bounded)) if bounded and "stress" not in found.proofs else float("inf"),
+        data_error=data_error,
         determinacy=found,
         shortages=tuple(_shortages(observations, factor, found)),
         rank=completion.rank,
@@ -152,13 +153,12 @@ def _kind(found: Determinacy, unique: bool) -> str:
     return "none"
 
 
-def _diagonal(observations: Observations) -> bool:
-    """Whether every diagonal entry was seen."""
-    data = observations.data
-    if isinstance(data, np.ndarray):
-        return not bool(np.isnan(np.diagonal(data)).any())
-    rows, cols = data.tocoo().coords
-    return int(np.sum(rows == cols)) == observations.size
+def _norms_known(observations: Observations, factor: Floats, found: Determinacy) -> bool:
+    """Whether no row can reach into further dimensions: its diagonal entry was seen, or a stress holds it."""
+    rows = np.arange(observations.size)
+    if "stress" in found.proofs:  # it says nothing of rows that are zero
+        rows = np.flatnonzero(cleared(observations, factor)[1])
+    return bool((observations.times_seen(rows, rows) > 0).all())
 
 
 def _symmetric(observations: Observations) -> bool:
@@ -192,8 +192,8 @@ def _failures(
     if unknowns > pairs:
         said.append(("counting", f"rank {rank} leaves {unknowns} numbers free and {pairs} distinct entries were seen"))
     if not found.agrees:
-        said.append(("agreement", "the fit does not agree with every seen entry to the error of the data: noise, or a "
-                     "higher rank"))  # fmt: skip
+        said.append(("agreement", "the fit does not agree with every seen entry to the error of the data: they have "
+                     "noise, or a higher rank, or the fit is not the best"))  # fmt: skip
         beyond = _beyond(observations, rank, rng)
         if beyond is not None:
             said.append(("rank", beyond))
@@ -261,8 +261,10 @@ def _shortages(observations: Observations, factor: Floats, found: Determinacy) -
     for row in np.flatnonzero(~found.determined):
         values, seen = observations.pairs(np.array([row]), body)
         _, independent = frame.solve_one(seen[0], values[0])
-        missing = max(rank - independent, 0)
-        short.append(Shortage(int(row), int(seen.sum()), independent, rank, _asked(factor, body, seen[0], missing)))
+        asked = _asked(factor, body, seen[0], max(rank - independent, 0))
+        gap = np.abs(factor[body] @ factor[row] - values[0])[seen[0]].max(initial=0.0)
+        agrees = bool(gap <= BEYOND * np.abs(values[seen]).max(initial=0.0))
+        short.append(Shortage(int(row), int(seen.sum()), independent, rank, asked, agrees))
     return sorted(short, key=lambda shortage: (shortage.needed - shortage.independent, shortage.row))
 
 

@@ -30,7 +30,7 @@ Array = NDArray[np.floating[Any]]
 
 FORMAT = 1
 # Rows that are determined but not by steps that carry a bound are taken to be this accurate, as a share of their size.
-UNPROVED = 1e-8
+UNPROVED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,13 +209,13 @@ class Completion:
         i, j = self._places(rows, cols)
         observations, error, found = self._judged
         factor = self.factor.astype(np.float64) / np.sqrt(observations.unit)
-        body = found.determined
-        bound = np.full(self.size, np.inf)
-        for group in found.groups[:1]:
-            bound = np.minimum(bound, group.bound)
         sizes = np.linalg.norm(factor, axis=1)
-        bound = np.where(np.isfinite(bound) & found.agrees, bound, np.maximum(UNPROVED, 2 * self.residual) * sizes)
-        low, high = entry_bounds(observations, factor, bound, body, error, i.ravel(), j.ravel())
+        bound = max(UNPROVED, 2 * self.residual) * sizes
+        for number, group in enumerate(found.groups):
+            proved = (found.components == number) & (found.rank_of == LEVELS.index("proved")) & group.inside
+            bound[proved] = group.bound[proved]
+        components = np.where(found.rank_of >= LEVELS.index("generic"), found.components, -1)
+        low, high = entry_bounds(observations, factor, bound, components, error, i.ravel(), j.ravel())
         return low.reshape(i.shape) * observations.unit, high.reshape(i.shape) * observations.unit
 
     def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -13,6 +13,7 @@ from unrelu.continuation import RankIncreasing, Shrinking, lowest_residual_eigen
 from unrelu.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.history import Record, Stop, Verdict
 from unrelu.initialise import Start, Tailored
+from unrelu.losses import Observed
 from unrelu.pieces import named_rows, pieces
 from unrelu.placement import Placement, best_placement, undetermined
 from unrelu.problems.psd import PSDProblem
@@ -131,6 +132,7 @@ def _by_piece(
     observations = problem.observations
     factor = np.zeros((problem.size, problem.rank))
     first: Attempts | None = None
+    placed = np.zeros(problem.size, dtype=bool)
     failed = 0
     for rows in parts:
         inner = PSDProblem(observations.restricted(rows), min(problem.rank, len(rows)), problem.loss)
@@ -140,6 +142,8 @@ def _by_piece(
         told = callback if first is None else None
         attempts = _connected(inner, solver, stopping, rng, known, told)
         factor[rows, : inner.rank] = attempts.outcome.point.factor * np.sqrt(inner.unit / problem.unit)
+        placed[rows] = True
+        placed[rows[attempts.undetermined]] = False
         if first is None:
             first = attempts
         elif not attempts.outcome.verdict.converged:
@@ -156,7 +160,7 @@ def _by_piece(
     )
     words += f"; {failed} of the others did not converge" if failed else ""
     largest = np.setdiff1d(parts[0], parts[0][first.undetermined])
-    outcome = _turned_together(problem, solver, stopping, factor, parts, rng, first.outcome)
+    outcome = _turned_together(problem, solver, stopping, factor, parts, placed, rng, first.outcome)
     code = first.outcome.verdict.code if len(parts[0]) > 1 else Stop.UNDERDETERMINED
     verdict = Verdict(code, f"{first.outcome.verdict.reason}; {words}")
     missing = np.setdiff1d(np.arange(problem.size), largest)
@@ -169,6 +173,7 @@ def _turned_together(
     stopping: StoppingRule,
     factor: NDArray[np.float64],
     parts: list[NDArray[np.intp]],
+    placed: NDArray[np.bool_],
     rng: np.random.Generator,
     of_the_largest: Outcome,
 ) -> Outcome:
@@ -182,7 +187,20 @@ def _turned_together(
                 whole[rows] = whole[rows] @ Q
                 turned = problem.evaluate(whole)
                 point = turned if turned.value < point.value else point
-        turned = run(problem, solver, (point.factor, point.factor), stopping).point
+        found = run(problem, solver, (point.factor, point.factor), stopping).point
+        # Only the frames are taken from that run: rows that have a place in their piece have it more exactly there, and
+        # the others are fitted to them once more.
+        whole = found.factor.astype(np.float64)
+        for rows in parts:
+            inside = rows[placed[rows]]
+            left, _, right = np.linalg.svd(factor[inside].T @ whole[inside])
+            whole[inside] = factor[inside] @ (left @ right)
+            if len(inside) < len(rows):
+                inner = PSDProblem(problem.observations.restricted(rows), problem.rank, Observed())
+                ratio = np.sqrt(problem.unit / inner.unit)
+                start = (whole[rows] * ratio).astype(problem.dtype)
+                whole[rows] = run(inner, solver, (start, start), stopping).point.factor / ratio
+        turned = problem.evaluate(whole.astype(problem.dtype))
         point = turned if noiseless(problem, turned.value) else point
     return replace(of_the_largest, point=point)
 

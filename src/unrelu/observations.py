@@ -153,27 +153,25 @@ class Observations:
 
     def pairs(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> tuple[NDArray[np.float64], BoolArray]:
         """Means of the seen values of some pairs in units of ``unit`` (0 where none was seen), and which were seen."""
-        values, seen = self._submatrix(rows, cols)
-        if rows is cols or np.array_equal(rows, cols):
-            mirrored, also = values, seen
-        else:
-            mirrored, also = self._submatrix(cols, rows)
-        total = values + mirrored.T
-        both, either = seen & also.T, seen | also.T
-        total /= np.where(both, 2 * self.unit, self.unit)
-        return total, either
+        values = self.entries(rows, cols)
+        mirrored = values.copy() if rows is cols or np.array_equal(rows, cols) else self.entries(cols, rows)
+        seen, also = ~np.isnan(values), ~np.isnan(mirrored)
+        values[~seen], mirrored[~also] = 0, 0
+        values += mirrored.T
+        values[seen & also.T] /= 2
+        return values, seen | also.T
 
-    def _submatrix(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> tuple[NDArray[np.float64], BoolArray]:
-        """The seen values of some rows and columns, 0 elsewhere, and which were seen."""
-        if sp.issparse(self.data):
-            part = self.data[rows][:, cols].tocoo()
-            values, seen = np.zeros((len(rows), len(cols))), np.zeros((len(rows), len(cols)), dtype=bool)
-            values[part.row, part.col], seen[part.row, part.col] = part.data, True
-            return values, seen
-        values = self.data[np.ix_(rows, cols)].astype(np.float64, copy=False)  # indexing has made a copy
-        seen = ~np.isnan(values)
-        values[~seen] = 0
-        return values, seen
+    def entries(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Values of a block in units of ``unit``, NaN where not seen; (i, j) and (j, i) may differ."""
+        if not sp.issparse(self.data):
+            block: NDArray[np.float64] = self.data[np.ix_(rows, cols)].astype(np.float64, copy=False)  # a copy already
+            block /= self.unit
+            return block
+        part = self.data[rows][:, cols].tocoo()
+        values = np.full((len(rows), len(cols)), np.nan)
+        values[part.row, part.col] = part.data
+        values /= self.unit
+        return values
 
     def times_seen(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> NDArray[np.uint8]:
         """How often each pair (rows[k], cols[k]) was seen: 0, 1 or 2, once at most on the diagonal."""

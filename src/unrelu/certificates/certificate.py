@@ -32,13 +32,19 @@ class Shortage:
     independent: int
     needed: int
     ask_for: tuple[int, ...]
+    agrees: bool = True
 
     def explain(self, labels: tuple[Any, ...] | None) -> str:
         """One sentence, with the entries that would help."""
         name = labels[self.row] if labels else self.row
-        of = "" if self.independent == self.seen else f" that span {self.independent} directions"
         entries = "entry" if self.seen == 1 else "entries"
-        words = f"row {name} sees {self.seen} {entries} of determined rows{of}; rank {self.needed} needs {self.needed}"
+        words = f"row {name} sees {self.seen} {entries} of determined rows"
+        if self.independent >= self.needed:
+            but = "too weakly for a proof" if self.agrees else "the fit does not agree with them"
+            return f"{words}, enough for rank {self.needed}, but {but}"
+        directions = "direction" if self.independent == 1 else "directions"
+        of = "" if self.independent == self.seen else f" that span {self.independent} {directions}"
+        words += f"{of}; rank {self.needed} needs {self.needed}"
         if self.ask_for:
             others = ", ".join(str(labels[j] if labels else j) for j in self.ask_for)
             words += f" (ask for its entries with {others})"
@@ -53,7 +59,9 @@ class Certificate:
     ----------
     unique : bool
         Proved: at most one matrix of rank ≤ r agrees with the seen entries (and, where ``uses_absence``, with what
-        absence says), and the one at hand does.
+        absence says), and the one at hand does. Among all matrices if the proof is ``direct`` and the pattern
+        symmetric, else among symmetric ones; by ``stress`` among positive semidefinite ones. With the error of the
+        data, rounding or ``data_error``: whatever the exact data are within it, and their matrix is within ``bound``.
     kind : {"direct", "gluing", "reflection", "stress", "stability", "none"}
         The strongest means that the proof needed; ``stability``: the data have noise, and uniqueness is no question.
     any_rank : bool
@@ -85,6 +93,7 @@ class Certificate:
     shortages: tuple[Shortage, ...] = field(repr=False)
     rank: int = 0
     symmetric: bool = True
+    data_error: float | None = None
     observations: Observations | None = field(default=None, repr=False)
     factor: NDArray[np.float64] | None = field(default=None, repr=False)
     planted: NDArray[np.float64] | None = field(default=None, repr=False)
@@ -139,49 +148,59 @@ class Certificate:
         seeds = [group.seed for group in self.determinacy.groups[:1]]
         if seeds and self.groups and "direct" in self.determinacy.proofs:
             wave = int(self.determinacy.groups[0].wave.max())
+            follow = f"the others follow in {wave} wave{'' if wave == 1 else 's'} of linear equations"
             lines.append(
-                f"It starts from the fully seen block of {named_rows(seeds[0], labels)}; the others follow in {wave} "
-                f"wave{'' if wave == 1 else 's'} of linear equations"
-                + (f", each row within {self.bound:.1g} of the largest row." if np.isfinite(self.bound) else ".")
+                f"The proof starts from the fully seen block of {named_rows(seeds[0], labels)}"
+                + (f"; {follow}" if wave else "")
+                + (f"; every row is known within {self.bound:.1g} of the largest row." if self.bound < np.inf else ".")
             )
         if self.determinacy.stress is not None:
-            least = self.determinacy.stress.least
-            lines.append(f"A positive semidefinite stress of full rank was found (least eigenvalue {least:.1g} of 1).")
+            stress = self.determinacy.stress
+            lines.append(
+                f"The proof is a positive semidefinite stress of rank n − r (least eigenvalue {stress.least:.1g}); "
+                f"what agrees to the error of the data is within {stress.reach:.1g} of the fit in every row."
+            )
         lines += [f"Not met, {name}: {reason}." for name, reason in zip(self.failed, self.reasons, strict=True)]
         for shortage in self.shortages[:MOST_NAMED]:
             sentence = shortage.explain(labels)
             lines.append(f"{sentence[0].upper()}{sentence[1:]}.")
         if len(self.shortages) > MOST_NAMED:
-            lines.append(f"{len(self.shortages) - MOST_NAMED} more rows are not determined.")
+            left = len(self.shortages) - MOST_NAMED
+            lines.append(f"{left} more row{' is' if left == 1 else 's are'} not determined.")
         if self.determinacy.skipped:
             lines.append(f"Not tested: {self.determinacy.skipped}.")
         return "\n".join(lines)
 
     def _claim(self) -> str:
-        matrix = "matrix" if self.symmetric and not self.uses_absence else "symmetric matrix"
+        proofs = self.determinacy.proofs
+        matrix = "matrix" if self.symmetric and set(proofs) == {"direct"} else "symmetric matrix"
         agrees = "the seen entries and with what absence says" if self.uses_absence else "the seen entries"
         n = len(self.determinacy.rank_of)
-        if self.unique and self.any_rank:
-            return (
-                f"Proved: exactly one {matrix} of rank at most {self.rank} agrees with {agrees}, and it is the only "
-                "positive semidefinite matrix of any rank that does."
-            )
         if self.unique:
-            return f"Proved: exactly one {matrix} of rank at most {self.rank} agrees with {agrees}."
+            error = f", whatever the errors of up to {self.data_error:g} in the seen entries" if self.data_error else ""
+            if "stress" in proofs:
+                rank = "of any rank" if self.any_rank else f"of rank at most {self.rank}"
+                return f"Proved{error}: exactly one positive semidefinite matrix {rank} agrees with {agrees}."
+            only = ", and it is the only positive semidefinite matrix of any rank that does" if self.any_rank else ""
+            return f"Proved{error}: exactly one {matrix} of rank at most {self.rank} agrees with {agrees}{only}."
         words = self.determinacy.level
         here = self.determinacy.components == 0
         counts = {word: int(np.sum(here & (words == word))) for word in ("proved", "generic", "local")}
         if self.kind == "stability":
             return (
-                f"Nothing is proved to be unique, for the data have noise; {counts['generic']} of {n} rows would be "
-                "determined if they were as the fit has them, so that small changes of the data change them little."
+                "Nothing is proved to be unique, for the fit does not agree with the data to their error; "
+                f"{counts['generic']} of {n} rows would be determined if the data were as the fit has them, so that "
+                "small changes of the data change them little."
             )
-        parts = [
-            f"{counts['proved']} of {n} rows are proved to have one place relative to each other",
-            f"{counts['generic']} more for factors in general position" if counts["generic"] else "",
-            f"{counts['local']} cannot move a little but may have another place" if counts["local"] else "",
-        ]
-        return f"Uniqueness of the whole matrix is not proved: {', '.join(part for part in parts if part)}."
+        proved, generic, local = counts.values()
+        one_place = f"{proved} of {n} rows are proved to have one place relative to each other"
+        parts = [one_place if proved else "no row is proved to have one place"]
+        if generic:
+            more = "more have" if proved else f"of {n} have"
+            parts.append(f"{generic} {more} one place if the factor is in general position, which is not checked")
+        if local:
+            parts.append(f"{local} cannot move a little but may have another place")
+        return f"Uniqueness of the whole matrix is not proved: {'; '.join(parts)}."
 
     def summary(self) -> dict[str, Any]:
         """Ready for JSON."""

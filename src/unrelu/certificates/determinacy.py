@@ -1,7 +1,7 @@
 """Which rows the data determine, in four words.
 
 - ``proved``: linear steps from a fully seen block, groups glued by the polar condition, or a positive semidefinite
-  stress: no other matrix of this rank agrees with the seen entries and with what absence says.
+  stress: no other positive semidefinite matrix of this rank agrees with the seen entries and with what absence says.
 - ``generic``: a random stress says so for factors in general position; special ones may have a second solution. With
   noise, what would be proved without it.
 - ``local``: the row cannot move a little, but may have a place elsewhere. Never read it as unique.
@@ -17,11 +17,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_sylvester
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from unrelu.attach import bands
 from unrelu.certificates.direct import DataError, Group, attach_all, direct_groups
 from unrelu.certificates.gluing import glue, ruled_out
-from unrelu.certificates.stress import STILL, PSDStress, Stresses, no_conic
+from unrelu.certificates.stress import STILL, PSDStress, Stresses
 from unrelu.observations import Observations
 
 __all__ = ["LEVELS", "Determinacy", "determine", "prove_by_stress"]
@@ -33,8 +35,13 @@ Bools = NDArray[np.bool_]
 LEVELS = ("no", "local", "generic", "proved")
 NO, LOCAL, GENERIC, PROVED = range(4)
 
-# The fit agrees with every seen entry if its misfit is at most this many times the rounding of the data.
-AGREES = 100.0
+# The fit agrees with what was seen if its misfit is at most this many times the rounding of the data; that of one row
+# may be further off, for solvers see the whole.
+AGREES, ROW_AGREES = 100.0, 1e4
+# Rows below this share of the factor's norm, of which only zeros were seen, are zero.
+TINY = 1e-8
+# A factor with a weaker direction than this has a lower rank, to rounding: its square is lost beside one.
+DEFICIENT = 1e-6
 # Rows of a body that stand for it where other rows are tested against it, as a multiple of the rank.
 STAND_IN = 2
 # The tests with dense matrices stop here.
@@ -101,37 +108,80 @@ def determine(
     taken as known, so that the dense tests see few rows.
     """
     n = observations.size
+    factor, nothing = cleared(observations, factor)
     sizes = np.linalg.norm(factor, axis=1)
     groups, proofs = _bodies(observations, factor, error, rng)
-    agrees = misfit <= _allowed(observations, sizes, error)
-    if groups and not agrees:  # rows without a place may be what does not fit
-        rows = np.flatnonzero(np.any([group.inside for group in groups], axis=0))
-        agrees = _misfit(observations, factor, groups) <= _allowed(observations, sizes[rows], error)
+    agrees = misfit <= error.relative * float(np.min(sizes[sizes > 0], initial=sizes.max()) * np.linalg.norm(sizes))
+    if not agrees:  # rows without a place may be what does not fit
+        parts = [group.rows for group in groups] or [np.arange(n)]
+        agrees = all(fits(observations, factor, error, rows) for rows in parts)
     if not agrees:
         groups, proofs = _bodies(observations, factor, replace(error, as_fitted=True), rng)
     rank_of, components = np.full(n, NO), np.full(n, -1)
-    for number, group in enumerate(groups):
-        fresh = group.inside & (components < 0)
-        rank_of[fresh], components[fresh] = PROVED if agrees else GENERIC, number
-    found = Determinacy(rank_of, components, groups, tuple(proofs), agrees)
-    rest = np.flatnonzero((components != 0) & (observations.seen_per_row > 0) & (sizes > 0))
-    return _tested(observations, factor, found, rest, rng) if rest.size else found
-
-
-def _allowed(observations: Observations, sizes: Floats, error: DataError) -> float:
-    """The misfit that the error of the data explains."""
-    return AGREES * error.relative * float(np.sum(sizes**2)) + error.absolute * float(np.sqrt(observations.count))
-
-
-def _misfit(observations: Observations, factor: Floats, groups: list[Group]) -> float:
-    """‖(UUᵀ − M)_Ω‖_F within the groups, a band of rows at a time."""
-    total = 0.0
+    kept: list[Group] = []
     for group in groups:
-        rows = group.rows
-        for band in bands(len(rows), len(rows)):
-            values, seen = observations.pairs(rows[band], rows)
-            total += float(np.sum(np.where(seen, factor[rows[band]] @ factor[rows].T - values, 0) ** 2))
-    return float(np.sqrt(total))
+        fresh = group.inside & (components < 0)
+        if kept and fresh.sum() < 2:  # one row alone has a place relative to nothing
+            continue
+        rank_of[fresh], components[fresh] = PROVED if agrees else GENERIC, len(kept)
+        kept.append(group)
+    found = Determinacy(rank_of, components, kept, tuple(proofs), agrees)
+    rest = np.flatnonzero((components != 0) & (observations.seen_per_row > 0) & (sizes > 0))
+    if agrees and kept:
+        rest = _fitting(observations, factor, error, kept[0].rows, rest)
+    found = _tested(observations, factor, found, rest, rng) if rest.size else found
+    nothing &= observations.times_seen(np.arange(n), np.arange(n)) > 0
+    if nothing.any() and (found.components == 0).any():  # a row whose diagonal entry is zero is zero in every frame
+        rank_of, components = found.rank_of.copy(), found.components.copy()
+        rank_of[nothing], components[nothing] = PROVED if agrees else GENERIC, 0
+        found = replace(found, rank_of=rank_of, components=components)
+    return found
+
+
+def cleared(observations: Observations, factor: Floats) -> tuple[Floats, Bools]:
+    """The factor with rows that are zero to rounding, and of which only zeros were seen, set to zero; and which."""
+    sizes = np.linalg.norm(factor, axis=1)
+    tiny = np.flatnonzero((sizes <= TINY * float(np.linalg.norm(sizes))) & (observations.seen_per_row > 0))
+    zero = np.zeros(len(factor), dtype=bool)
+    if tiny.size:
+        values, _ = observations.pairs(tiny, np.arange(observations.size))
+        zero[tiny[(values == 0).all(axis=1)]] = True
+    return np.where(zero[:, None], 0.0, factor), zero
+
+
+def fits(observations: Observations, factor: Floats, error: DataError, rows: Indices) -> bool:
+    """Whether the fit agrees with every entry seen among some rows, (i, j) and (j, i) both, in all and row by row."""
+    sizes = np.linalg.norm(factor[rows], axis=1)
+    total = float(np.linalg.norm(sizes))
+    absolute = error.absolute * np.sqrt(2 * len(rows))
+    each = ROW_AGREES * error.relative * sizes * total + absolute
+    squares = 0.0
+    for band in bands(len(rows), len(rows)):
+        gap = np.linalg.norm(_gaps(observations, factor, rows[band], rows), axis=1)
+        squares += float(gap @ gap)
+        if not (gap <= each[band]).all():
+            return False
+    return np.sqrt(squares / 2) <= AGREES * error.relative * total**2 + error.absolute * np.sqrt(observations.count)
+
+
+def _fitting(observations: Observations, factor: Floats, error: DataError, body: Indices, rest: Indices) -> Indices:
+    """Those of ``rest`` whose fit agrees with what was seen of them: the others are not where the data want them."""
+    sizes = np.linalg.norm(factor, axis=1)
+    each = ROW_AGREES * error.relative * sizes[rest] * float(np.linalg.norm(sizes)) + error.absolute
+    off = (_gaps(observations, factor, rest, body) > each[:, None]).any(axis=1)
+    rest, each = rest[~off], each[~off]
+    off_pairs = _gaps(observations, factor, rest, rest) > np.maximum(each[:, None], each[None, :])
+    while off_pairs.any():  # at least one of each pair is wrong: the row with most first
+        right = np.arange(len(rest)) != int(np.argmax(off_pairs.sum(axis=1)))
+        rest, off_pairs = rest[right], off_pairs[np.ix_(right, right)]
+    return rest
+
+
+def _gaps(observations: Observations, factor: Floats, rows: Indices, cols: Indices) -> Floats:
+    """√((m_ij − u_i·u_j)² + (m_ji − u_i·u_j)²), 0 where not seen: means would hide that the two differ."""
+    fit = factor[rows] @ factor[cols].T
+    one, other = (observations.entries(rows, cols), observations.entries(cols, rows).T)
+    return np.hypot(*(np.where(np.isnan(values), 0, values - fit) for values in (one, other)))
 
 
 def _bodies(
@@ -198,13 +248,15 @@ def _mirrored_rows(observations: Observations, factor: Floats, error: DataError,
             along = float((missed + sizes[i] * slack) / (strength[rank - 2] - slack))
         height = abs(float(factor[i] @ normal))
         off = float(np.abs(error.gap(sizes[i] ** 2 - own)).max()) + error.absolute + error.relative * sizes[i] ** 2
-        across = (off + 2 * along * sizes[i]) / max(height, 1e-300)
+        across = (off + along * (2 * sizes[i] + along)) / max(height, 1e-300)
         reach = along + across
         if reach > 1e-3 * sizes[i]:
             continue
         mirrored = factor[i] - 2 * float(factor[i] @ normal) * normal
-        room = 2 * reach * sizes[inside] + bound[inside] * sizes[i] + error.relative * sizes[inside] * sizes[i]
-        if ruled_out(observations, np.array([i]), inside, (factor[inside] @ mirrored)[None], room[None]):
+        room = 2 * reach * sizes[inside] + bound[inside] * sizes[i]
+        room += error.absolute + error.relative * sizes[inside] * sizes[i]
+        here, there = (factor[inside] @ factor[i])[None], (factor[inside] @ mirrored)[None]
+        if ruled_out(observations, np.array([i]), inside, here, there, room[None]):
             bound[i], wave[i] = reach, wave.max() + 1
     if (wave >= 0).sum() == len(inside):
         return None
@@ -225,12 +277,14 @@ def _tested(
     _, mask = observations.pairs(rows, rows)
     known = np.arange(len(rows)) < len(stand_in)
     mask[np.ix_(known, known)] = True
-    stresses = Stresses(mask, factor[rows])
-    if np.linalg.matrix_rank(stresses.U) < factor.shape[1]:
+    if not known.any() and _deficient(factor[rows]):
         return found
+    stresses = Stresses(mask, factor[rows])
     still = _still(stresses, known, rng)
     generic = _generic(stresses, known, rng) & still
-    if not known.any() and not no_conic(mask, factor[rows], rng):
+    if known.any():
+        generic[len(stand_in) :] &= ~_hinged(observations, factor, body, rest)
+    elif generic.any() and not stresses.conic_strength(rng, generic) > 0:
         generic[:] = False
     rank_of, components = found.rank_of.copy(), found.components.copy()
     if not known.any() and max(generic.sum(), still.sum()) < 2:
@@ -241,6 +295,44 @@ def _tested(
     won &= (components[rest] < 0) | (word == GENERIC)
     rank_of[rest[won]], components[rest[won]] = word[won], 0
     return replace(found, rank_of=rank_of, components=components)
+
+
+def _deficient(factor: Floats) -> bool:
+    """Whether the rows span fewer directions than there are columns."""
+    if len(factor) < factor.shape[1]:
+        return True
+    values = np.linalg.svd(factor / np.linalg.norm(factor, axis=1, keepdims=True), compute_uv=False)
+    return bool(values[-1] <= DEFICIENT * values[0])
+
+
+def _hinged(observations: Observations, factor: Floats, body: Indices, rest: Indices) -> Bools:
+    """Rows of ``rest`` that can be reflected together: what they see of the body spans fewer than r directions.
+
+    For factors in general position a random stress knows that; where more than r − 1 rows span r − 1 directions only it
+    does not, and there is a second solution, unless what absence says rules it out.
+    """
+    hinged = np.zeros(len(rest), dtype=bool)
+    _, among = observations.pairs(rest, rest)
+    _, seen = observations.pairs(rest, body)
+    count, label = connected_components(csr_array(among), directed=False)
+    sizes = np.linalg.norm(factor, axis=1)
+    for number in range(count):
+        part = label == number
+        touched = body[seen[part].any(axis=0)]
+        touched = touched[sizes[touched] > 0]
+        units = factor[touched] / sizes[touched, None]
+        _, values, axes = np.linalg.svd(units, full_matrices=True)
+        normals = axes[int(np.sum(values > DEFICIENT * max(float(values.max(initial=0.0)), 1e-300))) :]
+        if len(normals) == 0:
+            continue
+        rows = rest[part]
+        heights = factor[rows] @ normals.T
+        mirrored = factor[rows] - 2 * heights @ normals
+        room = DEFICIENT * np.outer(sizes[rows], sizes[body])
+        here, there = factor[rows] @ factor[body].T, mirrored @ factor[body].T
+        if len(normals) > 1 or not ruled_out(observations, rows, body, here, there, room):
+            hinged[part] = np.linalg.norm(heights, axis=1) > DEFICIENT * sizes[rows]
+    return hinged
 
 
 def _stand_in(observations: Observations, factor: Floats, body: Indices, rest: Indices) -> Indices:
@@ -322,19 +414,23 @@ def _fixed_with(kernel: Floats, some: Indices, rank: int) -> Bools:
 
 
 def prove_by_stress(
-    observations: Observations, factor: Floats, found: Determinacy, rng: np.random.Generator
+    observations: Observations, factor: Floats, error: DataError, found: Determinacy, rng: np.random.Generator
 ) -> Determinacy:
     """Look for a positive semidefinite stress on the rows of the first component that are not proved yet.
 
     It works where no fully seen block starts (rank 20 at n = 200), and proves the rank itself.
     """
+    factor, _ = cleared(observations, factor)
     sizes = np.linalg.norm(factor, axis=1)
     rows = np.flatnonzero(found.determined & (sizes > 0))
     if not found.agrees or len(rows) > MOST_ROWS or (found.rank_of[rows] == PROVED).all():
         return found
+    if not fits(observations, factor, error, rows):
+        return found
     _, mask = observations.pairs(rows, rows)
-    stress = Stresses(mask, factor[rows]).positive()
-    if stress is None or not no_conic(mask, factor[rows], rng):
+    off = _gaps(observations, factor, rows, rows) + error.of_pairs(sizes[rows], sizes[rows])
+    stress = Stresses(mask, factor[rows]).positive(off, rng)
+    if stress is None:
         return found
     rank_of = found.rank_of.copy()
     rank_of[rows] = PROVED

@@ -30,6 +30,8 @@ EQUATIONS = 6
 STEPS, RANK_TOLERANCE = 300, 1e-9
 # A positive definite matrix with a smaller least eigenvalue (of largest 1) is not worth trying.
 LEAST = 1e-6
+# Groups count as joined if the rotation between them is known to this (‖Q − I‖_F).
+KNOWN = 1e-3
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,7 @@ class Glue:
 @dataclass(frozen=True, eq=False)
 class _Equations:
     matrices: Floats  # (K, r, r), each of unit norm
-    error: Floats  # (K,) by how much each may be violated by the true rotation
-    inexact: Floats  # (K,) by how much each matrix may differ from the true one
+    error: Floats  # (K,) |⟨A_k, I − Q⟩| at most, for the true rotation Q and the matrices at hand
 
 
 def glue(
@@ -78,7 +79,6 @@ def _equations(
     units = factor[shared] / sizes[shared, None]
     own = np.einsum("ab,kc->kabc", np.eye(rank), units).reshape(-1, rank, rank)
     own_error = np.repeat((first.bound + second.bound)[shared] / sizes[shared], rank)
-    own_inexact = np.repeat(second.bound[shared] / sizes[shared], rank)
     rows, cols = first.rows[sizes[first.rows] > 0], second.rows[sizes[second.rows] > 0]
     values, seen = observations.pairs(rows, cols)
     # Entries inside one group say nothing of the rotation.
@@ -95,7 +95,6 @@ def _equations(
     return _Equations(
         np.concatenate([own, across]),
         np.concatenate([own_error, gap / scale + moved + noise]),
-        np.concatenate([own_inexact, moved]),
     )
 
 
@@ -107,38 +106,37 @@ def _polar(equations: _Equations, rank: int) -> float | None:
     S = polar_matrix(equations.matrices)
     if S is None:
         return None
-    # The coefficients that make S, and what inexact matrices do to it.
+    # With S = Σ c_k A_k up to rounding, ½ least ‖I − Q‖² ≤ ⟨S, I − Q⟩ ≤ Σ |c_k| error_k + off ‖I − Q‖.
     c, *_ = np.linalg.lstsq(A.T, S.ravel(), rcond=1e-12)
-    off = float(np.linalg.norm(A.T @ c - S.ravel())) + float(np.abs(c) @ equations.inexact)
-    skew = _skew_part(equations.matrices)
-    strength = np.linalg.svd(skew, compute_uv=False)
-    needed = rank * (rank - 1) // 2
-    weakest = float(strength[needed - 1]) if needed and len(strength) >= needed else (np.inf if not needed else 0.0)
-    moved = float(np.linalg.norm(equations.inexact))
-    if weakest <= 2 * moved:
+    off = float(np.linalg.norm(A.T @ c - S.ravel()))
+    least = float(np.linalg.eigvalsh(S)[0]) - 1e-15 * rank
+    if least <= 0:
         return None
-    # Coefficients can be corrected by off/(weakest − moved) to make the true S exactly symmetric.
-    corrected = off * (1 + np.sqrt(len(A)) / (weakest - moved) if needed else 1)
-    least = float(np.linalg.eigvalsh(S)[0])
-    if least <= 2 * corrected:
-        return None
-    coarse = float(np.sqrt(2 * (np.abs(c) @ equations.error) / (least - corrected)))
+    distance = (off + float(np.sqrt(off**2 + 2 * least * (np.abs(c) @ equations.error)))) / least
     if rank == 1:  # Q = ±1: a distance below 2 is none
-        return 0.0 if coarse < 1 else None
-    return _refined(coarse, float(np.linalg.norm(equations.error)), weakest - moved, np.sqrt(len(A)))
+        return 0.0 if distance < 1 else None
+    distance = _refined(distance, equations)
+    return distance if distance <= KNOWN else None
 
 
-def _refined(distance: float, violation: float, weakest: float, size: float) -> float | None:
-    """From Q = exp(K): weakest · ‖K‖ ≤ violation + size · ‖K‖² once ‖K‖ is small."""
+def _refined(distance: float, equations: _Equations) -> float:
+    """From Q = exp(K), K skew: weakest · ‖K‖ ≤ violation + size · ‖K‖² once ‖K‖ is small.
+
+    Equations that only see the square of a rotation, such as those of symmetric matrices, leave the distance as it is.
+    """
     if distance > 0.3:
-        return None
+        return distance
+    rank, size = equations.matrices.shape[1], float(np.sqrt(len(equations.error)))
+    strength = np.linalg.svd(_skew_part(equations.matrices), compute_uv=False)
+    needed = rank * (rank - 1) // 2
+    weakest = float(strength[needed - 1]) - 1e-14 * size if len(strength) >= needed else 0.0
+    if weakest <= 0:
+        return distance
+    violation = float(np.linalg.norm(equations.error))
     K = 1.1 * distance
     for _ in range(4):
-        better = (violation + size * K**2) / weakest
-        if better >= K:
-            break
-        K = better
-    return 1.1 * K if K < 0.3 else None
+        K = min(K, (violation + size * K**2) / weakest)
+    return min(distance, 1.1 * K)
 
 
 def polar_matrix(matrices: Floats) -> Floats | None:
@@ -210,21 +208,29 @@ def _reflection(
         if len(values) < rank - 1 or values[rank - 2] <= 4 * slack:
             return None
         normal = axes[-1]
-        # Two rotations that agree on nearly the same subspace, on the same side of the reflection.
-        turn = 2 * slack / (values[rank - 2] - slack)
+        # ‖(I − Q)v‖ ≤ η = slack/value on that subspace, so Q is within 2η of the identity or of the reflection.
+        turn = float(2 * slack / (values[rank - 2] - slack))
+        if turn > KNOWN:
+            return None
     rows, cols = first.rows, np.setdiff1d(second.rows, first.rows)
     mirrored = factor[cols] - 2 * np.outer(factor[cols] @ normal, normal)
     room = (first.bound[rows] / np.maximum(sizes[rows], 1e-300))[:, None] + (
         second.bound[cols] / np.maximum(sizes[cols], 1e-300)
     )
     room = (room + 4 * turn) * np.outer(sizes[rows], sizes[cols]) + error.of_pairs(sizes[rows], sizes[cols])
-    return Glue("reflection", turn) if ruled_out(observations, rows, cols, factor[rows] @ mirrored.T, room) else None
+    out = ruled_out(observations, rows, cols, factor[rows] @ factor[cols].T, factor[rows] @ mirrored.T, room)
+    return Glue("reflection", turn) if out else None
 
 
-def ruled_out(observations: Observations, rows: Indices, cols: Indices, values: Floats, room: Floats) -> bool:
-    """Whether a seen entry, or what absence says of an unseen one, contradicts these values by more than ``room``."""
+def ruled_out(
+    observations: Observations, rows: Indices, cols: Indices, here: Floats, values: Floats, room: Floats
+) -> bool:
+    """Whether a seen entry, or what absence says of an unseen one, contradicts these values by more than ``room``.
+
+    What the fit itself, ``here``, leaves of a seen entry is no argument against the values.
+    """
     known, seen = observations.pairs(rows, cols)
-    if bool((seen & (np.abs(values - known) > 2 * room)).any()):
+    if bool((seen & (np.abs(values - known) > 2 * room + np.abs(here - known))).any()):
         return True
     tau = observations.scaled_threshold
     if tau is None:

@@ -6,7 +6,9 @@ length and orthonormal columns: what is left of ill-conditioning is the pattern'
 - **Random stress** (Singer and Cucuringu 2010): a random symmetric matrix supported on the pattern, projected onto
   {SU = 0}. For generic U every other solution U′ has its columns in the kernel of S; rank n − r means U′ = UA.
 - **PSD stress** (Laurent and Varvitsiotis 2014; Connelly and Gortler 2018): if S ⪰ 0 has rank n − r and no symmetric
-  Φ ≠ 0 has u_iᵀΦu_j = 0 on the pattern, UUᵀ is the only positive semidefinite matrix of *any* rank that agrees.
+  Φ ≠ 0 has u_iᵀΦu_j = 0 on the pattern, UUᵀ is the only positive semidefinite matrix of *any* rank that agrees. It
+  says nothing of matrices that are not semidefinite. In floating point it bounds how far such a matrix may be from
+  UUᵀ, see :meth:`Stresses.reach`.
 - **Local**: D with (UDᵀ + DUᵀ)_Ω = 0 beyond rotations. Projecting one random direction finds every row that can move.
 """
 
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 
 from unrelu.attach import normal_matrices
 
-__all__ = ["PSDStress", "Stresses", "no_conic"]
+__all__ = ["PSDStress", "Stresses"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -34,17 +36,29 @@ STILL = 1e-5
 # The search for a positive semidefinite stress: most rounds, its inner tolerance, the share of the mean eigenvalue to
 # which small ones are raised, over-relaxation, and the least eigenvalue (of largest 1) beyond the kernel that counts.
 ROUNDS, LOOSE, RAISED, RELAXED, POSITIVE = 400, 1e-4, 0.05, 1.7, 5e-4
+# Most that a certified stress may leave open of a row, and singular values of the conic equations that count as zero.
+REACH, CONIC = 1e-2, 1e-6
 # It has stalled when the least eigenvalue is still at this share of what it was so many rounds ago.
 STALLED, PATIENCE = 0.9, 20
 
 
 @dataclass(frozen=True)
 class PSDStress:
-    """A positive semidefinite stress of rank n − r: its (r+1)-th eigenvalue, of largest 1, and its error ‖SU‖."""
+    """A positive semidefinite stress of rank n − r.
+
+    Attributes
+    ----------
+    least, error : float
+        Its (r+1)-th eigenvalue, of largest 1, and ‖SU‖.
+    rounds : int
+    reach : float
+        How far a positive semidefinite matrix that agrees may be from UUᵀ, row by row, as a share of the row's norm.
+    """
 
     least: float
     error: float
     rounds: int
+    reach: float = np.inf
 
 
 class Stresses:
@@ -59,11 +73,14 @@ class Stresses:
 
     def __init__(self, mask: Bools, factor: Floats) -> None:
         self.mask = mask.astype(np.float64)
-        U = factor
+        U, scale = factor, np.ones(len(factor))
         for _ in range(3):
-            U = U / np.linalg.norm(U, axis=1, keepdims=True)
-            U, _ = np.linalg.qr(U)
+            sizes = np.linalg.norm(U, axis=1)
+            scale = scale / sizes
+            U, _ = np.linalg.qr(U / sizes[:, None])
         self.U = U
+        self.scaled = factor * scale[:, None]  # U = scaled @ T for some T
+        self.scale = scale
         self.size, self.rank = U.shape
 
     @cached_property
@@ -127,8 +144,16 @@ class Stresses:
             zero = np.ones(self.size, dtype=bool)  # no stress at all
         return vectors[:, zero]
 
-    def positive(self, rounds: int = ROUNDS) -> PSDStress | None:
-        """A positive semidefinite stress of rank n − r, by alternating projections; None if none was found."""
+    def positive(self, error: Floats, rng: np.random.Generator, rounds: int = ROUNDS) -> PSDStress | None:
+        """A positive semidefinite stress of rank n − r, by alternating projections; None if none was found.
+
+        Parameters
+        ----------
+        error : ndarray of shape (m, m)
+            By how much a matrix that agrees with the data may differ from that of the factor, where seen.
+        rng : Generator
+        rounds : int
+        """
         complement = np.eye(self.size) - self.U @ self.U.T
         S, Y = self.project(complement, LOOSE)
         path: list[float] = []
@@ -137,7 +162,7 @@ class Stresses:
             beyond = self._beyond(vectors)
             path.append(float(values[beyond].min() / values[beyond].max()))
             if path[-1] > 2 * POSITIVE:
-                return self._checked(S, count)
+                return self._checked(S, count, error, rng)
             if count >= 3 * PATIENCE and path[-1] < STALLED * path[-1 - PATIENCE]:
                 return None  # negative, and hardly rising
             missing = np.where(beyond, np.maximum(RAISED * values[beyond].mean() - values, 0), 0)
@@ -153,30 +178,63 @@ class Stresses:
         beyond[np.argsort(-inside)[: self.rank]] = False
         return beyond
 
-    def _checked(self, S: Floats, rounds: int) -> PSDStress | None:
+    def _checked(self, S: Floats, rounds: int, error: Floats, rng: np.random.Generator) -> PSDStress | None:
         """Project once more to rounding, and measure what is left."""
         S, _ = self.project(S)
         S, _ = self.project(S)
         values, vectors = np.linalg.eigh(S)
         beyond = values[self._beyond(vectors)]
-        error = float(np.linalg.norm(S @ self.U)) / float(beyond.max())
-        least = float(beyond.min() / beyond.max())
-        return PSDStress(least, error, rounds) if least > POSITIVE and error < 1e-9 else None
+        violated = float(np.linalg.norm(S @ self.U))
+        least, largest = float(beyond.min()), float(beyond.max())
+        if least <= POSITIVE * largest or violated >= 1e-9 * largest:
+            return None
+        reach = self.reach(S, least, violated, error, self.conic_strength(rng))
+        return PSDStress(least / largest, violated / largest, rounds, reach) if reach <= REACH else None
 
+    def reach(self, S: Floats, least: float, violated: float, error: Floats, conic: float) -> float:
+        """How far a positive semidefinite N that agrees may be from N₀ = UUᵀ, as a share of the norm of the least row.
 
-def no_conic(mask: Bools, factor: Floats, rng: np.random.Generator) -> bool:
-    """Whether no symmetric Φ ≠ 0 has u_iᵀΦu_j = 0 on the pattern: then U′ = UA agrees only for orthogonal A."""
-    rank = factor.shape[1]
-    U = factor / np.linalg.norm(factor, axis=1, keepdims=True)
-    rows, cols = np.nonzero(np.triu(mask))
-    unknowns = rank * (rank + 1) // 2
-    if len(rows) < unknowns:
-        return False
-    if len(rows) > 3 * unknowns + 50:
-        some = rng.choice(len(rows), 3 * unknowns + 50, replace=False)
-        rows, cols = rows[some], cols[some]
-    i, j = np.triu_indices(rank)
-    equations = U[rows][:, i] * U[cols][:, j] + U[rows][:, j] * U[cols][:, i]
-    equations[:, i == j] /= np.sqrt(2)
-    values = np.linalg.eigvalsh(equations.T @ equations)
-    return bool(values[0] > 1e-12 * values[-1])
+        Rows and columns scaled, with Q orthonormal of the range of N₀, Y = QᵀNQ and P the projection beyond Q:
+
+            least · tr PNP ≤ ⟨S, N⟩ + … ≤ Σ |S_ij| error_ij + 7 ‖SQ‖ tr Y₀ =: t,
+            ‖N − QYQᵀ‖ ≤ (2 ‖Y‖₂ tr PNP)^½ + tr PNP,      conic · ‖Y − Y₀‖ ≤ ‖N − QYQᵀ‖ + ‖error‖,
+
+        while ‖Y‖ ≤ 2‖Y₀‖ and tr Y ≤ 2 tr Y₀; and if that leaves Y well inside these limits no N lies beyond them, for
+        all N that agree form a convex set.
+        """
+        if conic <= 0 or least <= 6 * violated:
+            return np.inf
+        scaled = np.where(self.mask > 0, error, 0) * np.outer(self.scale, self.scale)
+        Y = self.U.T @ self.scaled
+        sizes = np.linalg.svd(Y, compute_uv=False) ** 2  # eigenvalues of Y₀
+        trace = float(sizes.sum())
+        beyond = (float(np.sum(np.abs(S) * scaled)) + 7 * violated * trace) / (least - 3 * violated)
+        apart = float(np.sqrt(4 * sizes[0] * beyond)) + beyond
+        inside = (apart + float(np.linalg.norm(scaled))) / conic
+        if np.sqrt(self.rank) * inside > sizes[0]:
+            return np.inf
+        rows = np.linalg.norm(self.scaled @ self.scaled.T, axis=1)
+        return float((inside + apart) / rows.min())
+
+    def conic_strength(self, rng: np.random.Generator, inside: Bools | None = None) -> float:
+        """Min ‖(QΦQᵀ)_Ω‖_F over symmetric Φ of unit norm, Q orthonormal: U′ = UA agrees only for orthogonal A if > 0.
+
+        From a sample of the pattern where that is large, which can only make it less; 0 if it is zero to rounding.
+        """
+        mask, Q = self.mask > 0, self.U
+        if inside is not None:
+            mask, (Q, _) = mask[np.ix_(inside, inside)], np.linalg.qr(Q[inside])
+        rank = self.rank
+        rows, cols = np.nonzero(np.triu(mask))
+        unknowns = rank * (rank + 1) // 2
+        if len(rows) < unknowns:
+            return 0.0
+        if len(rows) > 3 * unknowns + 50:
+            some = rng.choice(len(rows), 3 * unknowns + 50, replace=False)
+            rows, cols = rows[some], cols[some]
+        i, j = np.triu_indices(rank)
+        equations = Q[rows][:, i] * Q[cols][:, j] + Q[rows][:, j] * Q[cols][:, i]
+        equations *= np.where(i == j, 0.5, np.sqrt(0.5))  # coordinates of Φ of the same norm
+        equations *= np.where(rows == cols, 1.0, np.sqrt(2))[:, None]  # (i, j) and (j, i)
+        values = np.linalg.eigvalsh(equations.T @ equations)
+        return float(np.sqrt(values[0])) if values[0] > CONIC**2 * values[-1] else 0.0

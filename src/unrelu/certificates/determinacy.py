@@ -25,6 +25,7 @@ from unrelu.certificates.direct import DataError, Group, attach_all, direct_grou
 from unrelu.certificates.gluing import glue, ruled_out
 from unrelu.certificates.stress import STILL, PSDStress, Stresses
 from unrelu.observations import Observations
+from unrelu.placement import find_blocks
 
 __all__ = ["LEVELS", "Determinacy", "determine", "prove_by_stress"]
 
@@ -42,6 +43,8 @@ AGREES, ROW_AGREES = 100.0, 1e4
 TINY = 1e-8
 # A factor with a weaker direction than this has a lower rank, to rounding: its square is lost beside one.
 DEFICIENT = 1e-6
+# Blocks tried for eigenvalues beyond the rank, and how many times the rounding of a block such an eigenvalue may be.
+QUICK, BEYOND = 8, 1e3
 # Rows of a body that stand for it where other rows are tested against it, as a multiple of the rank.
 STAND_IN = 2
 # The tests with dense matrices stop here.
@@ -102,7 +105,7 @@ class Determinacy:
 def determine(
     observations: Observations, factor: Floats, error: DataError, misfit: float, rng: np.random.Generator
 ) -> Determinacy:
-    """Sort the rows; ``factor`` in units of √``observations.unit``, ``misfit`` = ‖(UUᵀ − M)_Ω‖_F in units of it.
+    """Sort the rows; ``factor`` in units of √``observations.unit``, ‖(UUᵀ − M)_Ω‖_F ≤ ``misfit`` in units of it.
 
     Bodies grown from fully seen blocks come first. Rows outside the largest are then tested against it, with the body
     taken as known, so that the dense tests see few rows.
@@ -110,11 +113,11 @@ def determine(
     n = observations.size
     factor, nothing = cleared(observations, factor)
     sizes = np.linalg.norm(factor, axis=1)
-    groups, proofs = _bodies(observations, factor, error, rng)
-    agrees = misfit <= error.relative * float(np.min(sizes[sizes > 0], initial=sizes.max()) * np.linalg.norm(sizes))
-    if not agrees:  # rows without a place may be what does not fit
-        parts = [group.rows for group in groups] or [np.arange(n)]
-        agrees = all(fits(observations, factor, error, rows) for rows in parts)
+    groups: list[Group] = []
+    proofs: list[str] = []
+    agrees = False
+    if not _beyond_the_rank(observations, factor.shape[1], error, rng):
+        groups, proofs, agrees = _agreeing(observations, factor, error, misfit, rng)
     if not agrees:
         groups, proofs = _bodies(observations, factor, replace(error, as_fitted=True), rng)
     rank_of, components = np.full(n, NO), np.full(n, -1)
@@ -136,6 +139,30 @@ def determine(
         rank_of[nothing], components[nothing] = PROVED if agrees else GENERIC, 0
         found = replace(found, rank_of=rank_of, components=components)
     return found
+
+
+def _beyond_the_rank(observations: Observations, rank: int, error: DataError, rng: np.random.Generator) -> bool:
+    """Whether a fully seen block has eigenvalues beyond the rank: then no matrix of that rank agrees with the data."""
+    for rows in find_blocks(observations, rank, rng, QUICK):
+        block, _ = observations.pairs(rows, rows)
+        rest = np.sort(np.abs(np.linalg.eigvalsh(block)))[: len(rows) - rank]
+        allowed = BEYOND * error.relative * float(np.trace(block)) + error.absolute * len(rows)
+        if rest.size and float(rest[-1]) > allowed:
+            return True
+    return False
+
+
+def _agreeing(
+    observations: Observations, factor: Floats, error: DataError, misfit: float, rng: np.random.Generator
+) -> tuple[list[Group], list[str], bool]:
+    """Bodies that are proved, the kinds of proof, and whether the fit agrees with what was seen within them."""
+    sizes = np.linalg.norm(factor, axis=1)
+    groups, proofs = _bodies(observations, factor, error, rng)
+    agrees = misfit <= error.relative * float(np.min(sizes[sizes > 0], initial=sizes.max()) * np.linalg.norm(sizes))
+    if not agrees:  # rows without a place may be what does not fit
+        parts = [group.rows for group in groups] or [np.arange(observations.size)]
+        agrees = all(fits(observations, factor, error, rows) for rows in parts)
+    return groups, proofs, agrees
 
 
 def cleared(observations: Observations, factor: Floats) -> tuple[Floats, Bools]:

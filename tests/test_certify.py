@@ -100,6 +100,7 @@ def test_rank_one_with_mixed_signs_has_two_completions(seed, n):
     assert certificate.kind == "reflection"
     assert not certificate.any_rank
     assert "with what absence says" in certificate.explain()
+    assert "Places that differ by a reflection were told apart by what absence says." in certificate.explain()
 
 
 @quick
@@ -114,7 +115,7 @@ def test_two_groups_that_share_a_hyperplane_can_be_reflected(seed, rank, extra):
     S, A, B = np.split(np.arange(len(U)), [m, m + rank + 3])
     X = hidden(U @ U.T, full_pattern(np.r_[S, A], np.r_[S, B]))
     certificate = refuses(X, U, reflected(U, B, normal), rank)
-    assert "attachment" in certificate.failed
+    assert "gluing" in certificate.failed or "attachment" in certificate.failed
     assert set(certificate.determinacy.level) <= {"proved", "local"}
     assert (certificate.determinacy.level == "proved").sum() >= m + rank + 3
 
@@ -209,6 +210,8 @@ def test_pieces_can_be_turned(seed, rank):
     assert certificate.determined.tolist() == [True] * sizes[0] + [False] * (sizes[1] + 1)
     assert len(set(certificate.determinacy.components[:-1].tolist())) == 2
     assert len(certificate.groups) == 2
+    assert "gluing" in certificate.failed
+    assert f"{rank**2} entries between two groups" in certificate.explain()
 
 
 @quick
@@ -496,6 +499,8 @@ def test_a_rank_that_is_too_high_is_not_proved():
     assert not certificate.unique
     assert not certificate.determined.any()
     assert "block" in certificate.failed
+    certificate = unrelu.certify(M, 4, threshold=None)
+    assert "the fit has rank 2 to rounding; a proof at rank 4 is out of reach, ask for rank=2" in certificate.explain()
 
 
 def test_a_pattern_without_a_block_names_it():
@@ -536,6 +541,14 @@ def test_zero_and_duplicated_rows_are_rows_like_others(rank):
     certificate = unrelu.certify(hidden(M, M >= 0), rank)
     assert certificate.unique, certificate.explain()
     assert np.abs(certificate.factor @ certificate.factor.T - M).max() < 1e-8
+
+
+def test_zeros_on_the_diagonal_settle_their_rows():
+    """All of it is zero, though only the diagonal was seen: the only semidefinite matrix, but not the only one."""
+    X = np.where(np.eye(4, dtype=bool), 0.0, np.nan)
+    certificate = unrelu.certify(X, 2, threshold=None)
+    assert certificate.unique
+    assert certificate.explain().startswith("Proved: exactly one positive semidefinite matrix of any rank agrees")
 
 
 def test_a_zero_diagonal_beside_other_entries_is_a_contradiction():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unrelu.attach import Frame
 from unrelu.certificates.certificate import Certificate, Shortage
-from unrelu.certificates.determinacy import PROVED, Determinacy, cleared, determine, prove_by_stress
+from unrelu.certificates.determinacy import DEFICIENT, PROVED, Determinacy, cleared, determine, prove_by_stress
 from unrelu.certificates.direct import DataError
 from unrelu.certificates.pattern import as_factor
 from unrelu.complete import complete
@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 
 # An eigenvalue of a seen block beyond the rank, as a share of the first, that no rounding explains.
 BEYOND = 1e-6
+# What the strongest means of a proof makes it.
+KINDS = {"stress": "stress", "reflection": "reflection", "polar": "gluing", "direct": "direct", "zero": "direct"}
 # Absent entries may be on the wrong side by this many times the rounding of the data.
 ROUNDING = 1e3
 
@@ -147,10 +149,7 @@ def _kind(found: Determinacy, unique: bool) -> str:
         return "stability" if found.groups or (found.rank_of > 0).any() else "none"
     if not unique and not (found.rank_of == PROVED).any():
         return "none"
-    for name, kind in (("stress", "stress"), ("reflection", "reflection"), ("polar", "gluing"), ("direct", "direct")):
-        if name in found.proofs:
-            return kind
-    return "none"
+    return next((kind for name, kind in KINDS.items() if name in found.proofs), "none")
 
 
 def _norms_known(observations: Observations, factor: Floats, found: Determinacy) -> bool:
@@ -188,8 +187,9 @@ def _failures(
     empty = observations.empty_rows
     if empty.size:
         said.append(("empty rows", f"nothing was seen of {named_rows(empty, labels)}"))
+    everything = bool((found.determined & (found.rank_of == PROVED)).all())
     unknowns, pairs = unknowns_and_pairs(problem)
-    if unknowns > pairs:
+    if unknowns > pairs and not everything:
         said.append(("counting", f"rank {rank} leaves {unknowns} numbers free and {pairs} distinct entries were seen"))
     if not found.agrees:
         said.append(("agreement", "the fit does not agree with every seen entry to the error of the data: they have "
@@ -199,16 +199,25 @@ def _failures(
             said.append(("rank", beyond))
     elif observations.threshold is not None and _contradicts_absence(observations, factor, found, error):
         said.append(("absence", "entries of the fit that were not seen lie on the side where they would have been"))
-    blocks = "direct" in found.proofs
+    spanned = int(np.sum(np.linalg.svd(factor, compute_uv=False) > DEFICIENT * np.linalg.norm(factor, 2)))
+    if found.agrees and 0 < spanned < rank and not everything:
+        said.append(("rank", f"the fit has rank {spanned} to rounding; a proof at rank {rank} is out of reach, ask for "
+                     f"rank={spanned}"))  # fmt: skip
+    if everything:
+        return said
+    blocks, groups = "direct" in found.proofs, _numbers(found)
     if not blocks:
-        said.append(("block", f"no fully seen block of rank {rank} was found"))
-    left = np.setdiff1d(np.flatnonzero(~found.determined), empty)
+        said.append(("block", f"no fully seen block of rank {rank} was found, nor a positive semidefinite stress"))
+    left = np.setdiff1d(np.flatnonzero(~found.determined & (found.rank_of < PROVED)), empty)
     if blocks and left.size:
         said.append(("attachment", f"{named_rows(left, labels)} could not be attached to the others"))
-    if len(_numbers(found)) > 1:
-        said.append(("gluing", f"{len(_numbers(found))} groups have no common frame that is proved"))
-    if "stress" in found.proofs and not left.size:
-        said = [(name, reason) for name, reason in said if name != "block"]
+    if len(groups) > 1:
+        said.append(("gluing", f"{len(groups)} groups have no common frame that is proved; {rank**2} entries between "
+                     "two groups, of rows in general position, would give them one"))  # fmt: skip
+    open_rows = found.determined & (found.rank_of < PROVED)
+    if blocks and not left.size and len(groups) < 2 and open_rows.any():
+        said.append(("attachment", f"{named_rows(np.flatnonzero(open_rows), labels)} are not attached by steps with "
+                     "bounds, nor held by a positive semidefinite stress"))  # fmt: skip
     return said
 
 
@@ -258,7 +267,7 @@ def _shortages(observations: Observations, factor: Floats, found: Determinacy) -
     if body.size < rank:
         return short
     frame = Frame.of(factor[body], 1e-9)
-    for row in np.flatnonzero(~found.determined):
+    for row in np.flatnonzero(~found.determined & (found.rank_of < PROVED)):
         values, seen = observations.pairs(np.array([row]), body)
         _, independent = frame.solve_one(seen[0], values[0])
         asked = _asked(factor, body, seen[0], max(rank - independent, 0))

@@ -154,6 +154,10 @@ class Certificate:
                 + (f"; {follow}" if wave else "")
                 + (f"; every row is known within {self.bound:.1g} of the largest row." if self.bound < np.inf else ".")
             )
+        if "polar" in self.determinacy.proofs:
+            lines.append("Groups were joined where only one rotation fits between them (the polar condition).")
+        if self.uses_absence:
+            lines.append("Places that differ by a reflection were told apart by what absence says.")
         if self.determinacy.stress is not None:
             stress = self.determinacy.stress
             lines.append(
@@ -178,7 +182,7 @@ class Certificate:
         n = len(self.determinacy.rank_of)
         if self.unique:
             error = f", whatever the errors of up to {self.data_error:g} in the seen entries" if self.data_error else ""
-            if "stress" in proofs:
+            if "stress" in proofs or "zero" in proofs:
                 rank = "of any rank" if self.any_rank else f"of rank at most {self.rank}"
                 return f"Proved{error}: exactly one positive semidefinite matrix {rank} agrees with {agrees}."
             only = ", and it is the only positive semidefinite matrix of any rank that does" if self.any_rank else ""

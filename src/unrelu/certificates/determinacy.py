@@ -68,7 +68,7 @@ class Determinacy:
     groups : list of Group
         The bodies that were proved, one per component that has one.
     proofs : tuple of str
-        What was used: ``direct``, ``polar``, ``reflection``, ``stress``.
+        What was used: ``direct``, ``polar``, ``reflection``, ``zero`` (rows with a zero on the diagonal), ``stress``.
     agrees : bool
         Whether the fit agrees with every seen entry to the error of the data. If not, nothing is ``proved``, and what
         is called ``generic`` would be determined if the data were as the fit has them.
@@ -134,10 +134,11 @@ def determine(
         rest = _fitting(observations, factor, error, kept[0].rows, rest)
     found = _tested(observations, factor, found, rest, rng) if rest.size else found
     nothing &= observations.times_seen(np.arange(n), np.arange(n)) > 0
-    if nothing.any() and (found.components == 0).any():  # a row whose diagonal entry is zero is zero in every frame
+    if nothing.any():  # a row whose diagonal entry is zero is zero in every frame
+        used = ("zero",) if (found.rank_of[nothing] < PROVED).any() else ()
         rank_of, components = found.rank_of.copy(), found.components.copy()
         rank_of[nothing], components[nothing] = PROVED if agrees else GENERIC, 0
-        found = replace(found, rank_of=rank_of, components=components)
+        found = replace(found, rank_of=rank_of, components=components, proofs=(*found.proofs, *used))
     return found
 
 

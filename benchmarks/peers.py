@@ -47,6 +47,7 @@ ROUNDING = 1e-13
 NEAR = 1.01
 GRADIENTS = 10.0 ** -np.arange(0, 11)
 REPEATS, QUICK = 3, 3.0  # runs below so many seconds are repeated, and the fastest counts
+WARM_UP = 60.0  # seconds for imports and a first small call, which does not count
 MEMORY = 10 * 2**30  # of a child process: an interior-point method asks for more than it can use
 PACKAGES = (
     "unrelu", "numpy", "scipy", "scikit-learn", "pymanopt", "cvxpy", "scs", "clarabel", "fancyimpute",
@@ -295,6 +296,8 @@ def _limited(function, instance, budget):
     child.start()
     sending.close()
     try:
+        if not receiving.poll(WARM_UP):
+            return (f"did not finish a 12×12 matrix within {WARM_UP:g} s",)
         first = receiving.recv()  # after its imports
         if first[0] != "ready":
             return first

@@ -1,5 +1,7 @@
 """Lists that tests share, reference kernels of a few lines, and tolerances with their reasons."""
 
+import signal
+
 import numpy as np
 
 import unrelu
@@ -111,3 +113,8 @@ def error_reference(X, U, *, one):
         squares, count = sum(g * g for gap in gaps for g in gap), seen.sum()
     blocks = np.stack([A[k * r : (k + 1) * r, k * r : (k + 1) * r] for k in range(n)])
     return variances, blocks, np.sqrt(squares / (count - unknowns)), count - unknowns
+
+
+def listening():
+    """A process started in the background of a script ignores Ctrl-C, and so do its children: undo that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -450,6 +450,23 @@ def test_certificates_do_not_depend_on_units_or_order(seed, rank, log_scale):
     assert again.explain() == reference.explain()
 
 
+@pytest.mark.parametrize("scale", [2.0**-700, 1.0, 2.0**400])
+def test_small_noise_shows_at_any_scale(scale):
+    """The square of the misfit is below the smallest number, or above the largest."""
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((40, 2))
+    M = U @ U.T
+    noise = np.triu(1e-9 * rng.standard_normal(M.shape))
+    X = scale * hidden(M + noise + np.triu(noise, 1).T, M >= 0)
+    X[3, 4:] = X[4:, 3] = np.nan
+    completion = completed(X, 2)
+    assert not (completion.determinacy == "proved").any()
+    assert unrelu.certify(completion).kind == "stability"
+    exact = completed(scale * hidden(M, M >= 0), 2)
+    assert (exact.determinacy == "proved").all()
+    assert unrelu.certify(exact).unique
+
+
 def test_single_precision_is_judged_by_its_own_rounding():
     rng = np.random.default_rng(0)
     U = rng.standard_normal((80, 2))

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from helpers import relu_instance
+from helpers import listening, relu_instance
 from unrelu.files import read_matrix, write_matrix
 
 UNRELU = [sys.executable, "-m", "unrelu"]
@@ -276,7 +276,7 @@ def test_ctrl_c_writes_nothing_and_exits_with_130(folder):
     process = subprocess.Popen(
         [*UNRELU, "complete", "slow.npy", "-r", "20", "-o", "out.csv", "--method", "gradient-descent", "--tol", "0",
          "--max-iter", "1000000"],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=PLAIN,
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=PLAIN, preexec_fn=listening,
     )  # fmt: skip
     assert process.stderr.readline().startswith("iteration 0")
     time.sleep(0.3)
@@ -296,7 +296,7 @@ def test_ctrl_c_writes_nothing_and_exits_with_130(folder):
 def test_ctrl_c_in_the_demo_leaves_nothing(folder):
     process = subprocess.Popen(
         [*UNRELU, "demo", "--size", "1200", "--rank", "250", "-o", "shown"],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=PLAIN,
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=PLAIN, preexec_fn=listening,
     )  # fmt: skip
     assert process.stdout.readline().startswith("A 1200×1200")
     time.sleep(0.5)
@@ -353,3 +353,67 @@ def test_demo_into_something_that_is_not_a_folder(folder):
     done = unrelu("demo", "-o", "observed.csv", cwd=folder)
     assert done.returncode == 2
     assert "error: cannot make the folder observed.csv" in done.stderr
+
+
+def short_row(tmp_path, rank=3):
+    """A matrix with names of which one row sees less than the rank."""
+    M, _ = relu_instance(40, rank)
+    X = np.where(M >= 0, M, np.nan)
+    others = np.setdiff1d(np.flatnonzero(~np.isnan(X[7])), [7])
+    X[7, others[1:]] = X[others[1:], 7] = np.nan
+    names = [f"item{i}" for i in range(40)]
+    lines = [",".join(["", *names])]
+    lines += [
+        ",".join([name, *("" if np.isnan(v) else repr(float(v)) for v in row)])
+        for name, row in zip(names, X, strict=True)
+    ]
+    path = tmp_path / "short.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path, X
+
+
+def test_entries_that_are_not_determined_are_left_empty_and_listed(tmp_path):
+    path, X = short_row(tmp_path)
+    out, mask = tmp_path / "out.csv", tmp_path / "mask.csv"
+    result = unrelu("complete", path, "--rank", 3, "--no-threshold", "-o", out, "--mask-out", mask, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "not determined by the data: row item7; their unseen entries are left empty" in result.stdout
+    values, known = read_matrix(out).values, read_matrix(mask).values
+    assert np.array_equal(np.isnan(values), known == 0)
+    assert np.array_equal(known[7] == 1, ~np.isnan(X[7]))
+    assert (np.delete(np.delete(known, 7, 0), 7, 1) == 1).all()
+    kept = unrelu("complete", path, "--rank", 3, "--no-threshold", "-o", out, "--keep-undetermined", cwd=tmp_path)
+    assert "are kept" in kept.stdout
+    assert not np.isnan(read_matrix(out).values).any()
+
+
+def test_outputs_must_be_different_files(tmp_path):
+    path, _ = short_row(tmp_path)
+    out = tmp_path / "out.csv"
+    result = unrelu("complete", path, "--rank", 3, "-o", out, "--mask-out", out, cwd=tmp_path)
+    assert result.returncode == 2
+    assert f"--output and --mask-out must be two files, got {out} for both" in result.stderr
+
+
+def test_certify_explains_by_name(tmp_path):
+    path, _ = short_row(tmp_path)
+    result = unrelu("certify", path, "--rank", 3, "--no-threshold", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "row item7 could not be attached to the others" in result.stdout
+    assert "Row item7 sees 1 entry of determined rows; rank 3 needs 3 (ask for its entries with item" in result.stdout
+    whole = tmp_path / "whole.csv"
+    np.savetxt(whole, relu_instance(40, 3)[1], delimiter=",", fmt="%.17g")
+    result = unrelu("certify", whole, "--rank", 3, cwd=tmp_path)
+    assert result.returncode == 0, result.stdout
+    assert result.stdout.startswith("Proved: exactly one matrix of rank at most 3 agrees with the seen entries")
+    about = json.loads(unrelu("certify", whole, "--rank", 3, "--json", cwd=tmp_path).stdout)
+    assert about["unique"] is True
+    assert about["kind"] == "direct"
+
+
+def test_certify_takes_the_last_printed_digit_as_the_error(tmp_path):
+    path = tmp_path / "rounded.csv"
+    np.savetxt(path, relu_instance(60, 2)[1], delimiter=",", fmt="%.6f")
+    result = unrelu("certify", path, "--rank", 2, cwd=tmp_path)
+    assert "entries are taken to be right to 5e-07, half the last printed digit" in result.stderr
+    assert "Proved" in result.stdout

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import unrelu
-from helpers import RECOVERED, relu_instance
+from helpers import RECOVERED, listening, relu_instance
 from unrelu.cli import app
 from unrelu.compare import compare
 from unrelu.comparison import Comparison, Row
@@ -450,7 +450,7 @@ def test_shell_interrupted_shows_what_had_ended(tmp_path):
     arguments = ["--planted", "150,3,0.0", "--methods", "gauss-newton", "--trials", "100000", "--csv", "c.csv"]
     command = [sys.executable, "-m", "unrelu", "compare", *arguments]
     pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    child = subprocess.Popen(command, cwd=tmp_path, encoding="utf-8", env=PLAIN, **pipes)
+    child = subprocess.Popen(command, cwd=tmp_path, encoding="utf-8", env=PLAIN, preexec_fn=listening, **pipes)
     assert child.stderr.readline().startswith("trial 1, gauss-newton: converged")
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)

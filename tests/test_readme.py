@@ -23,12 +23,26 @@ def test_python_blocks_run_and_do_what_they_say(capsys):
     assert printed[0].startswith("converged: relative gradient norm")
     assert "the data are fitted to rounding" in printed[0]
     assert float(printed[1]) < 1e-9
-    assert float(printed[2]) < 1e-9
+    assert printed[2].startswith("Proved: exactly one matrix of rank at most 5 agrees with")
+    assert printed[-2] == "True"
+    assert float(printed[-1]) < 1e-9
     assert np.isfinite(namespace["filled"]).all()
 
 
 def test_the_two_commands_stand_there_word_for_word():
     assert blocks("sh")[:2] == ["pip install . && unrelu demo\n", "pip install '.[test]' && pytest\n"]
+
+
+@pytest.mark.filterwarnings("ignore:too little was seen")
+def test_the_page_on_certificates_prints_what_it_says(capsys):
+    page = (ROOT / "docs" / "certificates.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(block, {})
+    printed = capsys.readouterr().out.splitlines()
+    promised = [line.rsplit("# ", 1)[1] for line in block.splitlines() if line.startswith("print(") and "# " in line]
+    for said, promise in zip(printed, promised, strict=False):
+        assert promise.startswith(said)
+    assert printed[-1] in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -35,6 +35,8 @@ def test_bare_wheel_in_an_empty_environment(tmp_path):
     where = subprocess.run([python, "-c", COMPLETE], **run).stdout
     assert str(tmp_path) in where
     assert (Path(where.strip()).parent / "py.typed").exists()
+    assert (Path(where.strip()).parent / "experiments" / "printed.json").exists()
+    assert (Path(where.strip()).parent / "experiments" / "assets" / "page.js").exists()
     extras = subprocess.run([python, "-m", "pip", "list"], **run).stdout
     for name in ("pandas", "pytest", "hypothesis", "torch", "numba"):
         assert f"\n{name} " not in extras

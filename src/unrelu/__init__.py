@@ -12,6 +12,9 @@ from unrelu.comparison import Comparison
 from unrelu.complete import complete
 from unrelu.completion import Completion
 from unrelu.continuation import RankIncreasing, Shrinking
+from unrelu.distances.complete import complete_distances
+from unrelu.distances.completion import DistanceCompletion
+from unrelu.distances.edges import EdgeList
 from unrelu.errors import CompletionWarning, InputError
 from unrelu.history import History, Record, Stop, Verdict
 from unrelu.initialise import Clique, Gaussian, RandomFill, RandomImputation, RandomSpectral, Spectral, Tailored
@@ -32,6 +35,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from unrelu.estimators import PSDCompleter
+    from unrelu.estimators_distances import DistanceCompleter
 
 __all__ = [
     "ADMM",
@@ -45,6 +49,9 @@ __all__ = [
     "CompletionWarning",
     "DetailBelow",
     "Direct",
+    "DistanceCompleter",
+    "DistanceCompletion",
+    "EdgeList",
     "ErrorBars",
     "GaussNewton",
     "Gaussian",
@@ -76,13 +83,18 @@ __all__ = [
     "certify",
     "compare",
     "complete",
+    "complete_distances",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn takes longer to import than everything else together; only its face needs it.
+    # scikit-learn takes longer to import than everything else together; only its faces need it.
     if name == "PSDCompleter":
         from unrelu.estimators import PSDCompleter
 
         return PSDCompleter
+    if name == "DistanceCompleter":
+        from unrelu.estimators_distances import DistanceCompleter
+
+        return DistanceCompleter
     raise AttributeError(f"module 'unrelu' has no attribute {name!r}")

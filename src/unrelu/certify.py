@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.attach import Frame
+from unrelu.certificates.agreement import cleared
 from unrelu.certificates.certificate import Certificate, Shortage
-from unrelu.certificates.determinacy import DEFICIENT, PROVED, Determinacy, cleared, determine, prove_by_stress
+from unrelu.certificates.determinacy import DEFICIENT, PROVED, Determinacy, determine, prove_by_stress
 from unrelu.certificates.direct import DataError
 from unrelu.certificates.pattern import as_factor
 from unrelu.complete import complete

@@ -12,10 +12,13 @@ from typing import Annotated, Any
 import typer
 
 import unrelu
+from unrelu.shell.certify import certify_command
 from unrelu.shell.common import DONE, out
 from unrelu.shell.compare import compare_command
 from unrelu.shell.complete import complete_command
 from unrelu.shell.demo import demo_command
+from unrelu.shell.locate import locate_command
+from unrelu.shell.reproduce import reproduce_command
 
 __all__ = ["app"]
 
@@ -43,8 +46,11 @@ def _about(
 # name, command, example
 COMMANDS: list[tuple[str, Callable[..., Any], str]] = [
     ("complete", complete_command, "unrelu complete observed.csv --rank 5 --threshold 0.2 -o completed.csv"),
+    ("certify", certify_command, "unrelu certify observed.csv --rank 5"),
     ("compare", compare_command, "unrelu compare --planted 200,5,0.01 --trials 10 --plot compared.png"),
+    ("locate", locate_command, "unrelu locate ranges.csv --dim 2 --cutoff 30 -o positions.csv --plot map.png"),
     ("demo", demo_command, "unrelu demo -o my-demo"),
+    ("reproduce", reproduce_command, "unrelu reproduce all --quick"),
 ]
 for _name, _command, _example in COMMANDS:
     app.command(_name, epilog=f"Example:  {_example}")(_command)

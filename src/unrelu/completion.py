@@ -21,7 +21,6 @@ from unrelu.history import History, Record, Stop, Verdict, finite
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.observations import Observations, same_labels
-from unrelu.problems.psd import PSDProblem
 from unrelu.uncertainty import ErrorBars, Noise
 
 __all__ = ["Completion"]
@@ -141,11 +140,14 @@ class Completion:
 
     def seen_entries(self, X: Any = None) -> Observations:
         """What was seen, read again from the caller's matrix; refused if that has changed meanwhile."""
+        return self._read(X, threshold=None)
+
+    def _read(self, X: Any = None, **absence: Any) -> Observations:
         matrix = self.source if X is None else X
         if matrix is None:
             raise InputError("this completion does not hold the seen entries; pass the matrix that was completed as X")
         same_labels(matrix, self.labels, "X")
-        observations = Observations.of(matrix, threshold=None)
+        observations = Observations.of(matrix, **absence)
         if observations.size != self.size:
             raise InputError(f"X must have {self.size} rows like the completed matrix, got {observations.size}")
         if (observations.count, observations.norm) != self.seen:
@@ -162,8 +164,7 @@ class Completion:
 
     def observed(self) -> Observations:
         """What was seen and what absence says, read again from the caller's matrix."""
-        self.seen_entries()
-        return Observations.of(self.source, threshold=self.threshold, seen=self.side, unknown=self.unknown)
+        return self._read(threshold=self.threshold, seen=self.side, unknown=self.unknown)
 
     @cached_property
     def _judged(self) -> tuple[Observations, DataError, Determinacy]:
@@ -171,9 +172,11 @@ class Completion:
             observations = self.observed()
             factor = self.factor.astype(np.float64) / np.sqrt(observations.unit)
             error = DataError.of(observations, self.rank, None)
-            value = PSDProblem(observations, self.rank).evaluate(factor.astype(observations.dtype)).value
+            # The objective of a method with two factors is not that of UUᵀ.
+            # Its square may be too small for a number, what is relative is not.
+            misfit = self.residual * observations.scaled_norm if self.left is None else np.inf
             rng = np.random.default_rng([self.size, self.rank])  # the same question, the same answer
-            return observations, error, determine(observations, factor, error, float(np.sqrt(4 * value)), rng)
+            return observations, error, determine(observations, factor, error, misfit, rng)
 
     @property
     def determinacy(self) -> NDArray[np.str_]:
@@ -224,10 +227,13 @@ class Completion:
         return i, j
 
     def _blanked(self, matrix: Array) -> Array:
-        found = self._judged[2]
+        observations, _, found = self._judged
+        everyone = np.arange(self.size)
         for row in range(self.size):
-            together = (found.components == found.components[row]) & (found.components[row] >= 0)
-            known = together & (np.minimum(found.rank_of, found.rank_of[row]) >= LEVELS.index("generic"))
+            if found.determined[row] and found.determined.all():
+                continue
+            seen = observations.times_seen(np.full(self.size, row), everyone) > 0
+            known = found.of_entries(np.full(self.size, row), everyone, seen) >= LEVELS.index("generic")
             matrix[row, ~known] = np.nan
         return matrix
 
@@ -263,7 +269,8 @@ class Completion:
     def error_bars(self, X: Any = None) -> ErrorBars:
         """The error bars of this fit, made when first asked for; ``error_bars().method`` says how they were found."""
         if X is not None or "_error_bars" not in self.__dict__:
-            made = ErrorBars(self.factor, self.seen_entries(X), pairs=self.pairs, determined=self._determined_rows())
+            seen = self.seen_entries(X) if X is not None or self.source is None else self._judged[0]
+            made = ErrorBars(self.factor, seen, pairs=self.pairs, determined=self._determined_rows())
             self.__dict__["_error_bars"] = made  # as functools.cached_property does
         return self.__dict__["_error_bars"]
 

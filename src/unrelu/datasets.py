@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.errors import InputError, unknown_name
 
-__all__ = ["FAMILIES", "Planted", "family", "planted"]
+__all__ = ["FAMILIES", "Planted", "chain", "family", "planted", "points_in_cube", "shortest", "within"]
 
 Draw = Callable[[np.random.Generator, int, int], NDArray[np.float64]]
 
@@ -149,3 +149,109 @@ def _plant(
     if symmetric_noise:
         noise = np.triu(noise) + np.triu(noise, 1).T
     return Planted(factor, truth, truth + noise)
+
+
+def points_in_cube(n: int, dim: int, *, rng: Any = None) -> NDArray[np.float64]:
+    """Points uniform in the unit cube.
+
+    Examples
+    --------
+    >>> points_in_cube(10, 3, rng=0).shape
+    (10, 3)
+    """
+    if n < 1 or dim < 1:
+        raise InputError(f"n and dim must be at least 1, got {n} and {dim}")
+    return np.random.default_rng(rng).random((n, dim))
+
+
+def chain(
+    steps: int = 300, *, step: float = 3.8, apart: float = 3.0, filling: float = 0.72, rng: Any = None
+) -> NDArray[np.float64]:
+    """A folded chain: a random walk in a ball, with steps of one length and no two points close together.
+
+    The size of a protein's Cα trace: steps of 3.8 Å, no two points closer than 3 Å, in a ball of radius
+    filling · step · steps^⅓. A walk that has nowhere to go takes back its last steps.
+
+    Parameters
+    ----------
+    steps : int
+        The chain has ``steps`` points.
+    step, apart, filling : float
+    rng : int, Generator or None
+
+    Returns
+    -------
+    ndarray of shape (steps, 3)
+
+    Examples
+    --------
+    >>> points = chain(50, rng=0)
+    >>> bool(np.allclose(np.linalg.norm(np.diff(points, axis=0), axis=1), 3.8))
+    True
+    """
+    if steps < 1 or not 0 < apart < step:
+        raise InputError(f"a chain needs steps ≥ 1 and 0 < apart < step, got {steps}, {apart} and {step}")
+    generator = np.random.default_rng(rng)
+    radius = filling * step * steps ** (1 / 3)
+    points = np.zeros((steps, 3))
+    count, failures = 1, 0
+    while count < steps:
+        turns = _on_the_sphere(generator, 30, 3)
+        tries = points[count - 1] + step * turns
+        inside = np.linalg.norm(tries, axis=1) <= radius
+        gaps = np.linalg.norm(tries[:, None] - points[: count - 1], axis=2)
+        free = np.flatnonzero(inside & (gaps >= apart).all(axis=1))
+        if free.size:
+            points[count] = tries[free[0]]
+            count, failures = count + 1, max(failures - 1, 0)
+        else:
+            failures += 5
+            count = max(1, count - failures)
+    return points
+
+
+def shortest(points: ArrayLike, fraction: float) -> tuple[NDArray[np.float64], float]:
+    """All distances but the shortest ``fraction`` of them hidden: the matrix, NaN where hidden, and the cut-off.
+
+    Examples
+    --------
+    >>> D, cutoff = shortest(points_in_cube(50, 2, rng=0), 0.1)
+    >>> bool(np.nanmax(D) <= cutoff)
+    True
+    """
+    from scipy.spatial.distance import pdist
+
+    if not 0 < fraction <= 1:
+        raise InputError(f"fraction must be above 0 and at most 1, got {fraction!r}")
+    gaps = np.sort(pdist(np.asarray(points, dtype=np.float64)))
+    count = max(1, round(fraction * len(gaps)))
+    cutoff = float(gaps[count - 1]) if count == len(gaps) else float((gaps[count - 1] + gaps[count]) / 2)
+    return within(points, cutoff), cutoff
+
+
+def within(points: ArrayLike, cutoff: float, *, noise: float = 0.0, rng: Any = None) -> NDArray[np.float64]:
+    """All distances up to a cut-off, NaN beyond: measured with noise, then seen if what was measured is short enough.
+
+    Parameters
+    ----------
+    points : array of shape (n, dim)
+    cutoff : float
+    noise : float, default 0
+        Standard deviation of what is added to each distance before the cut-off is applied.
+    rng : int, Generator or None
+
+    Examples
+    --------
+    >>> within([[0.0], [1.0], [3.0]], 2.0)
+    array([[ 0.,  1., nan],
+           [ 1.,  0.,  2.],
+           [nan,  2.,  0.]])
+    """
+    from scipy.spatial.distance import pdist, squareform
+
+    gaps = pdist(np.asarray(points, dtype=np.float64))
+    if noise:
+        gaps = np.abs(gaps + noise * np.random.default_rng(rng).standard_normal(len(gaps)))
+    D: NDArray[np.float64] = squareform(np.where(gaps <= cutoff, gaps, np.nan))
+    np.fill_diagonal(D, 0.0)
+    return D

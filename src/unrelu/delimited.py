@@ -7,6 +7,8 @@ import io
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 import numpy as np
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 from .errors import InputError
 
-__all__ = ["MISSING", "read_delimited", "shortest", "write_delimited"]
+__all__ = ["MISSING", "open_records", "printed_error", "quoted", "read_delimited", "shortest", "write_delimited"]
 
 MISSING = ("", "na", "nan", "n/a", "null", "none")
 """What a cell may hold, in any case, where nothing was seen."""
@@ -22,6 +24,10 @@ MISSING = ("", "na", "nan", "n/a", "null", "none")
 _LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,'_\s]*([eE][+-]?\d+)?")
 _OTHER_DELIMITER = re.compile(r"[;|,\s]")
 _LONGEST_SHOWN = 40
+# A number that stands alone in its cell: digits, fraction, exponent.
+NUMBER = re.compile(r"(?<![\w.])[+-]?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?(?![\w.])")
+# So many digits are all that a double has.
+FULL_PRECISION = 15
 
 
 class _Cells:
@@ -114,10 +120,32 @@ def read_delimited(
     >>> read_delimited(io.BytesIO(b",a,b\nx,1,\ny,NA,4"), ",", "observed.csv")
     (array([[ 1., nan], [nan,  4.]]), ('x', 'y'), ('a', 'b'))
     """
-    cells = _Cells(name, missing)
+    with open_records(handle, delimiter, name) as records:
+        return _read(records, _Cells(name, missing), header, labels)
+
+
+@contextmanager
+def open_records(handle: BinaryIO, delimiter: str, name: str) -> Iterator[Iterator[tuple[int, list[str]]]]:
+    r"""Lend (line, cells) of delimited text in UTF-8; a blank line comes as no cells, and those at the end not at all.
+
+    Parameters
+    ----------
+    handle : binary file
+        Open at its beginning.
+    delimiter : str
+        One character.
+    name : str
+        What errors call the file.
+
+    Examples
+    --------
+    >>> with open_records(io.BytesIO(b"a,b,1.5\n\na,c,2\n"), ",", "ranges.csv") as records:
+    ...     list(records)
+    [(1, ['a', 'b', '1.5']), (2, []), (3, ['a', 'c', '2'])]
+    """
     text = io.TextIOWrapper(handle, encoding="utf-8-sig", newline="")
     try:
-        return _read(_records(text, delimiter, name), cells, header, labels)
+        yield _records(text, delimiter, name)
     except UnicodeDecodeError as error:
         handle.seek(0)
         line = next((at for at, raw in enumerate(handle, 1) if not _is_utf8(raw)), 1)
@@ -129,6 +157,29 @@ def read_delimited(
         text.detach()
 
 
+def printed_error(path: str | Path) -> float | None:
+    r"""Half a unit of the last digit that a text file prints, or None if it prints doubles in full.
+
+    The finest digit of the file counts for all of it: programs leave trailing zeros out.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "m.csv"
+    >>> _ = file.write_text("1.25,0.5\n0.5,3\n")
+    >>> printed_error(file)
+    0.005
+    """
+    finest = longest = 0
+    with open(path, encoding="utf-8-sig", errors="replace") as stream:
+        for line in stream:
+            for whole, fraction, power in NUMBER.findall(line):
+                shift = int(power or 0)
+                finest = max(finest, len(fraction) - shift)
+                longest = max(longest, len((whole + fraction).lstrip("0")))
+    return None if longest >= FULL_PRECISION else float(f"5e{-finest - 1}")
+
+
 def _is_utf8(raw: bytes) -> bool:
     try:
         raw.decode("utf-8")
@@ -138,7 +189,6 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def _records(text: TextIO, delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, cells); a blank line comes as no cells, and those at the end not at all."""
     reader = csv.reader(text, delimiter=delimiter, strict=True)
     blank: list[int] = []
     line = 1
@@ -275,11 +325,11 @@ def write_delimited(
     nothing = '""' if values.shape[1] == 1 and rows is None else ""
     if columns is not None:
         corner = [] if rows is None else [""]
-        names = [_quoted(label, delimiter) or nothing for label in columns]
+        names = [quoted(label, delimiter) or nothing for label in columns]
         text.write(delimiter.join(corner + names) + "\n")
     for index, row in enumerate(values):
         written = [nothing if number == "nan" else number for number in shortest(row)]
-        head = [] if rows is None else [_quoted(rows[index], delimiter)]
+        head = [] if rows is None else [quoted(rows[index], delimiter)]
         text.write(delimiter.join(head + written) + "\n")
 
 
@@ -295,7 +345,14 @@ def shortest(numbers: NDArray[Any]) -> list[str]:
     return list(map(str, numbers if numbers.dtype == np.float32 else numbers.tolist()))
 
 
-def _quoted(label: str, delimiter: str) -> str:
+def quoted(label: str, delimiter: str) -> str:
+    """Write a label as one cell, in quotes where it needs them.
+
+    Examples
+    --------
+    >>> quoted("Oslo, Gardermoen", ",")
+    '"Oslo, Gardermoen"'
+    """
     # A byte order mark at the very start of a file would be taken off by the reader.
     if any(mark in label for mark in (delimiter, '"', "\r", "\n", "\ufeff")):
         return '"' + label.replace('"', '""') + '"'

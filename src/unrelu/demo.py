@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.complete import complete
+from unrelu.completion import Completion
 from unrelu.datasets import family
 from unrelu.errors import InputError
 from unrelu.files import replacing, write_matrix
@@ -37,10 +38,8 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     say(f"A {n}×{n} positive semidefinite matrix of rank {rank}, of which only the non-negative entries were seen:")
     say(f"{seen} of {X.size} entries ({seen / X.size:.0%}). Its upper left corner, · where nothing was seen:\n")
     say(_corner(X))
-    paper = complete(X, rank, method="gradient-descent", start="tailored", truth=M, rng=seed)
-    completion = complete(X, rank, truth=M, rng=seed)
-    if Stop.INTERRUPTED in (paper.verdict.code, completion.verdict.code):
-        raise KeyboardInterrupt
+    paper = _finished(complete(X, rank, method="gradient-descent", start="tailored", truth=M, rng=seed))
+    completion = _finished(complete(X, rank, truth=M, rng=seed))
     last, fit, hidden = completion.history[-1], completion.matrix(), np.isnan(X)
     worst = float(np.abs(fit - M)[hidden].max()) if hidden.any() else 0.0
     say("\nThe same corner, completed:\n")
@@ -69,6 +68,13 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     say(f"completed   {completed}")
     say(f"seen        {observed}    try: unrelu complete {observed} --rank {rank} -o again.csv")
     return 0 if completion.verdict.converged else 1
+
+
+def _finished(completion: Completion) -> Completion:
+    """An interrupted run ends the demo at once."""
+    if completion.verdict.code is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    return completion
 
 
 def _corner(values: NDArray[np.floating[Any]]) -> str:

@@ -249,7 +249,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
 
     def _fit(self, X: Any) -> Completion:
         """Set the fitted attributes; the completion returned refers to the data, the one kept does not."""
-        _refuse_shuffled_labels(X)
+        refuse_shuffled_labels(X)
         values = self._validated(X, "X", reset=True)
         rows, columns = values.shape
         if rows != columns:
@@ -318,7 +318,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         return values
 
 
-def _refuse_shuffled_labels(X: Any) -> None:
+def refuse_shuffled_labels(X: Any) -> None:
     """A data frame may have any index, but not its columns' labels in another order."""
     if not (hasattr(X, "index") and hasattr(X, "columns")):
         return

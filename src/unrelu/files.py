@@ -24,12 +24,22 @@ from numpy.typing import NDArray
 from .delimited import read_delimited, shortest, write_delimited
 from .errors import InputError
 
-__all__ = ["READABLE", "WRITABLE", "Table", "check_target", "read_matrix", "replacing", "write_matrix"]
+__all__ = [
+    "DELIMITERS",
+    "READABLE",
+    "WRITABLE",
+    "Table",
+    "check_target",
+    "opening",
+    "read_matrix",
+    "replacing",
+    "write_matrix",
+]
 
 FilePath = str | os.PathLike[str]
 Labels = tuple[str, ...] | None
 
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,18 +103,30 @@ def read_matrix(
     path = os.fspath(path)
     extension = os.path.splitext(path)[1].lower()
     missing = (missing,) if isinstance(missing, str) else missing
+    with opening(path, READABLE) as handle:
+        if extension in DELIMITERS:
+            delimiter = DELIMITERS[extension]
+            table = Table(*read_delimited(handle, delimiter, path, header=header, labels=labels, missing=missing))
+        else:
+            table = (_read_mtx if extension == ".mtx" else _read_numpy)(handle, path)
+    if 0 in table.values.shape:
+        shape = "×".join(map(str, table.values.shape))
+        raise InputError(f"{path} holds an empty matrix ({shape}); expected at least one row and one column")
+    return Table(_without(table.values, missing), table.rows, table.columns)
+
+
+@contextmanager
+def opening(path: FilePath, accepted: Sequence[str], what: str = "a matrix") -> Iterator[BinaryIO]:
+    """Lend an open file with one of the accepted extensions; whatever stands in the way comes out as an InputError."""
+    path = os.fspath(path)
     try:
         if os.path.isdir(path):
             raise InputError(f"{path} is a folder where a file was expected; name a file in it")
         with open(path, "rb") as handle:
-            _check_extension(path, extension, READABLE)
+            _check_extension(path, os.path.splitext(path)[1].lower(), accepted)
             if not handle.peek(1):
-                raise InputError(f"{path} is empty; expected a matrix, so write the file again")
-            if extension in _DELIMITERS:
-                delimiter = _DELIMITERS[extension]
-                table = Table(*read_delimited(handle, delimiter, path, header=header, labels=labels, missing=missing))
-            else:
-                table = (_read_mtx if extension == ".mtx" else _read_numpy)(handle, path)
+                raise InputError(f"{path} is empty; expected {what}, so write the file again")
+            yield handle
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist; check the name and the folder it is in") from error
     except PermissionError as error:
@@ -113,10 +135,6 @@ def read_matrix(
         raise InputError(f"{path} cannot be read: {error.strerror or error}; try a copy of it") from error
     except MemoryError as error:
         raise InputError(f"{path} does not fit into memory; read it on a larger machine") from error
-    if 0 in table.values.shape:
-        shape = "×".join(map(str, table.values.shape))
-        raise InputError(f"{path} holds an empty matrix ({shape}); expected at least one row and one column")
-    return Table(_without(table.values, missing), table.rows, table.columns)
 
 
 def _without(values: Any, missing: Sequence[str]) -> Any:
@@ -397,7 +415,7 @@ _ADVICE = {
 }
 
 
-def check_target(path: FilePath, *, inputs: Iterable[FilePath] = ()) -> None:
+def check_target(path: FilePath, *, inputs: Iterable[FilePath] = (), accepted: Sequence[str] = WRITABLE) -> None:
     """Refuse a file that could not be written in the end, before the work starts.
 
     Parameters
@@ -406,13 +424,15 @@ def check_target(path: FilePath, *, inputs: Iterable[FilePath] = ()) -> None:
         The file to be written.
     inputs : iterable of str or path
         Files that must not be overwritten.
+    accepted : sequence of str
+        Extensions that the writer knows.
 
     Raises
     ------
     InputError
         If the extension is unknown, the folder is missing or closed, or the file is a folder or an input.
     """
-    _check_extension(path, os.path.splitext(path)[1].lower(), WRITABLE)
+    _check_extension(path, os.path.splitext(path)[1].lower(), accepted)
     if os.path.isdir(path):
         raise InputError(f"{path} is a folder where a file was expected; name a file in it")
     folder = Path(os.path.realpath(path)).parent

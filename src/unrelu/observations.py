@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.errors import InputError, is_number, positions, unknown_name
+from unrelu.files import Table
 
 __all__ = ["Observations", "Side", "same_labels"]
 
@@ -152,21 +153,25 @@ class Observations:
 
     def pairs(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> tuple[NDArray[np.float64], BoolArray]:
         """Means of the seen values of some pairs in units of ``unit`` (0 where none was seen), and which were seen."""
-        total, count = np.zeros((len(rows), len(cols))), np.zeros((len(rows), len(cols)))
-        for values in (self.entries(rows, cols), self.entries(cols, rows).T):
-            seen = ~np.isnan(values)
-            total += np.where(seen, values, 0)
-            count += seen
-        return total / np.maximum(count, 1), count > 0
+        values = self.entries(rows, cols)
+        mirrored = values.copy() if rows is cols or np.array_equal(rows, cols) else self.entries(cols, rows)
+        seen, also = ~np.isnan(values), ~np.isnan(mirrored)
+        values[~seen], mirrored[~also] = 0, 0
+        values += mirrored.T
+        values[seen & also.T] /= 2
+        return values, seen | also.T
 
     def entries(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> NDArray[np.float64]:
         """Values of a block in units of ``unit``, NaN where not seen; (i, j) and (j, i) may differ."""
         if not sp.issparse(self.data):
-            return self.data[np.ix_(rows, cols)].astype(np.float64) / self.unit
+            block: NDArray[np.float64] = self.data[np.ix_(rows, cols)].astype(np.float64, copy=False)  # a copy already
+            block /= self.unit
+            return block
         part = self.data[rows][:, cols].tocoo()
         values = np.full((len(rows), len(cols)), np.nan)
         values[part.row, part.col] = part.data
-        return values / self.unit
+        values /= self.unit
+        return values
 
     def times_seen(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> NDArray[np.uint8]:
         """How often each pair (rows[k], cols[k]) was seen: 0, 1 or 2, once at most on the diagonal."""
@@ -335,6 +340,9 @@ def _square(data: Any, name: str) -> int:
 
 def _matrix(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
     """The values as a float array (NaN where unseen) or CSR array, with labels if there were any."""
+    if isinstance(X, Table):
+        data, _ = _matrix(X.values)
+        return data, X.rows or X.columns
     if sp.issparse(X):
         if X.ndim != 2:
             raise InputError(f"X must be a square matrix (2-D), got {X.ndim}-D sparse data of shape {X.shape}")

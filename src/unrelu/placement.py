@@ -21,8 +21,10 @@ __all__ = ["Placement", "best_placement", "find_blocks", "place", "steadied", "u
 Array = NDArray[np.floating[Any]]
 Indices = NDArray[np.intp]
 
-# The seed block is looked for among so many rows, from so many of them; a few first.
-SEARCHED, TRIES, FEW_TRIES = 1000, 60, 6
+# The seed block is looked for among so many rows, from so many of them; first, from a few, among fewer rows (and at
+# least this multiple of the rank).
+SEARCHED, TRIES = 1000, 60
+FEW_SEARCHED, PER_RANK, FEW_TRIES = 400, 30, 6
 # Seed blocks tried while some rows are not reached.
 SEEDS = 4
 # A block need not be larger than this many times the rank (plus a few rows) to be well conditioned.
@@ -204,7 +206,8 @@ def find_blocks(
     space, points most away from those chosen (the pivots of a Cholesky decomposition of the block).
     """
     rows = np.arange(observations.size) if among is None else among
-    rows = np.sort(rng.permutation(rows)[:SEARCHED])
+    most = SEARCHED if tries >= TRIES else min(SEARCHED, max(FEW_SEARCHED, PER_RANK * rank))
+    rows = np.sort(rng.permutation(rows)[:most])
     values, seen = observations.pairs(rows, rows)
     # A row that is zero sees every other row and says nothing.
     able = np.flatnonzero(np.diag(seen) & (np.diag(values) > 0))

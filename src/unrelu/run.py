@@ -22,6 +22,8 @@ Array = NDArray[np.floating[Any]]
 
 # An objective this many times that of the start, or of the zero matrix, is not coming back.
 DIVERGED = 1e3
+# A method that finds no better point with a relative gradient norm below this has arrived.
+ROUNDING = {"float64": 1e-13, "float32": 1e-5}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,9 @@ def run(
             first = state.objective if len(history) == 1 else first
             best.offer(state, history[-1])
             verdict = (
-                _diverged(state, first, problem, history) or stopping.check(history, problem) or _stuck(state, history)
+                _diverged(state, first, problem, history)
+                or stopping.check(history, problem)
+                or _stuck(state, history, problem)
             )
             if callback is not None and _is_true(callback(history[-1])) and verdict is None:
                 verdict = Verdict(Stop.CALLBACK, f"the callback asked to stop after iteration {history[-1].iteration}")
@@ -181,8 +185,16 @@ def _diverged(state: Iterate, first: float, problem: PSDProblem, history: Histor
     )
 
 
-def _stuck(state: Iterate, history: History) -> Verdict | None:
+def _stuck(state: Iterate, history: History, problem: PSDProblem) -> Verdict | None:
     if state.stuck is None:
         return None
-    norm = history[-1].gradient_norm
+    last = history[-1]
+    small = last.relative_gradient_norm is not None and last.relative_gradient_norm <= ROUNDING[problem.dtype.name]
+    if small and getattr(state, "at_rounding", False):
+        return Verdict(
+            Stop.CONVERGED,
+            f"relative gradient norm {last.relative_gradient_norm:.2g} is at rounding level after {last.iteration} "
+            f"iteration{'' if last.iteration == 1 else 's'}",
+        )
+    norm = last.gradient_norm
     return Verdict(Stop.STALLED, state.stuck if norm is None else f"{state.stuck} (gradient norm {norm:.2g})")

@@ -20,11 +20,13 @@ from scipy.linalg import solve_sylvester
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from unrelu.attach import bands
+from unrelu.attach import Frame
+from unrelu.certificates.agreement import AGREES, ROW_AGREES, TINY, cleared, fits, fitting, gaps
 from unrelu.certificates.direct import DataError, Group, attach_all, direct_groups
 from unrelu.certificates.gluing import glue, ruled_out
 from unrelu.certificates.stress import STILL, PSDStress, Stresses
 from unrelu.observations import Observations
+from unrelu.placement import find_blocks
 
 __all__ = ["LEVELS", "Determinacy", "determine", "prove_by_stress"]
 
@@ -35,13 +37,10 @@ Bools = NDArray[np.bool_]
 LEVELS = ("no", "local", "generic", "proved")
 NO, LOCAL, GENERIC, PROVED = range(4)
 
-# The fit agrees with what was seen if its misfit is at most this many times the rounding of the data; that of one row
-# may be further off, for solvers see the whole.
-AGREES, ROW_AGREES = 100.0, 1e4
-# Rows below this share of the factor's norm, of which only zeros were seen, are zero.
-TINY = 1e-8
 # A factor with a weaker direction than this has a lower rank, to rounding: its square is lost beside one.
 DEFICIENT = 1e-6
+# Blocks tried for eigenvalues beyond the rank, and how many times the rounding of a block such an eigenvalue may be.
+QUICK, BEYOND = 8, 1e3
 # Rows of a body that stand for it where other rows are tested against it, as a multiple of the rank.
 STAND_IN = 2
 # The tests with dense matrices stop here.
@@ -102,7 +101,7 @@ class Determinacy:
 def determine(
     observations: Observations, factor: Floats, error: DataError, misfit: float, rng: np.random.Generator
 ) -> Determinacy:
-    """Sort the rows; ``factor`` in units of √``observations.unit``, ``misfit`` = ‖(UUᵀ − M)_Ω‖_F in units of it.
+    """Sort the rows; ``factor`` in units of √``observations.unit``, ‖(UUᵀ − M)_Ω‖_F ≤ ``misfit`` in units of it.
 
     Bodies grown from fully seen blocks come first. Rows outside the largest are then tested against it, with the body
     taken as known, so that the dense tests see few rows.
@@ -110,12 +109,13 @@ def determine(
     n = observations.size
     factor, nothing = cleared(observations, factor)
     sizes = np.linalg.norm(factor, axis=1)
-    groups, proofs = _bodies(observations, factor, error, rng)
-    least, total = float(sizes[~nothing].min(initial=sizes.max())), float(np.linalg.norm(sizes))
-    agrees = misfit <= error.relative * total * min(AGREES * total, ROW_AGREES * least)
-    if not agrees:  # rows without a place may be what does not fit
-        parts = [group.rows for group in groups] or [np.arange(n)]
-        agrees = all(fits(observations, factor, error, rows) for rows in parts)
+    groups: list[Group] = []
+    proofs: list[str] = []
+    agrees = False
+    if not _beyond_the_rank(observations, factor.shape[1], error, rng):
+        # Rows that the fit leaves at zero, and the data do not, are seen only by looking.
+        misfit = misfit if sizes[~nothing].all() else np.inf
+        groups, proofs, agrees = _agreeing(observations, factor, error, misfit, rng)
     if not agrees:
         groups, proofs = _bodies(observations, factor, replace(error, as_fitted=True), rng)
     rank_of, components = np.full(n, NO), np.full(n, -1)
@@ -129,7 +129,7 @@ def determine(
     found = Determinacy(rank_of, components, kept, tuple(proofs), agrees)
     rest = np.flatnonzero((components != 0) & (observations.seen_per_row > 0) & (sizes > 0))
     if agrees and kept:
-        rest = _fitting(observations, factor, error, kept[0].rows, rest)
+        rest = fitting(observations, factor, error, kept[0].rows, rest)
     found = _tested(observations, factor, found, rest, rng) if rest.size else found
     nothing &= observations.times_seen(np.arange(n), np.arange(n)) > 0
     if nothing.any():  # a row whose diagonal entry is zero is zero in every frame
@@ -140,50 +140,29 @@ def determine(
     return found
 
 
-def cleared(observations: Observations, factor: Floats) -> tuple[Floats, Bools]:
-    """The factor with rows that are zero to rounding, and of which only zeros were seen, set to zero; and which."""
+def _beyond_the_rank(observations: Observations, rank: int, error: DataError, rng: np.random.Generator) -> bool:
+    """Whether a fully seen block has eigenvalues beyond the rank: then no matrix of that rank agrees with the data."""
+    for rows in find_blocks(observations, rank, rng, QUICK):
+        block, _ = observations.pairs(rows, rows)
+        rest = np.sort(np.abs(np.linalg.eigvalsh(block)))[: len(rows) - rank]
+        allowed = BEYOND * error.relative * float(np.trace(block)) + error.absolute * len(rows)
+        if rest.size and float(rest[-1]) > allowed:
+            return True
+    return False
+
+
+def _agreeing(
+    observations: Observations, factor: Floats, error: DataError, misfit: float, rng: np.random.Generator
+) -> tuple[list[Group], list[str], bool]:
+    """Bodies that are proved, the kinds of proof, and whether the fit agrees with what was seen within them."""
     sizes = np.linalg.norm(factor, axis=1)
-    tiny = np.flatnonzero((sizes <= TINY * float(np.linalg.norm(sizes))) & (observations.seen_per_row > 0))
-    zero = np.zeros(len(factor), dtype=bool)
-    if tiny.size:
-        values, _ = observations.pairs(tiny, np.arange(observations.size))
-        zero[tiny[(values == 0).all(axis=1)]] = True
-    return np.where(zero[:, None], 0.0, factor), zero
-
-
-def fits(observations: Observations, factor: Floats, error: DataError, rows: Indices) -> bool:
-    """Whether the fit agrees with every entry seen among some rows, (i, j) and (j, i) both, in all and row by row."""
-    sizes = np.linalg.norm(factor[rows], axis=1)
-    total = float(np.linalg.norm(sizes))
-    absolute = error.absolute * np.sqrt(2 * len(rows))
-    each = ROW_AGREES * error.relative * sizes * total + absolute
-    squares = 0.0
-    for band in bands(len(rows), len(rows)):
-        gap = np.linalg.norm(_gaps(observations, factor, rows[band], rows), axis=1)
-        squares += float(gap @ gap)
-        if not (gap <= each[band]).all():
-            return False
-    return np.sqrt(squares / 2) <= AGREES * error.relative * total**2 + error.absolute * np.sqrt(observations.count)
-
-
-def _fitting(observations: Observations, factor: Floats, error: DataError, body: Indices, rest: Indices) -> Indices:
-    """Those of ``rest`` whose fit agrees with what was seen of them: the others are not where the data want them."""
-    sizes = np.linalg.norm(factor, axis=1)
-    each = ROW_AGREES * error.relative * sizes[rest] * float(np.linalg.norm(sizes)) + error.absolute
-    off = (_gaps(observations, factor, rest, body) > each[:, None]).any(axis=1)
-    rest, each = rest[~off], each[~off]
-    off_pairs = _gaps(observations, factor, rest, rest) > np.maximum(each[:, None], each[None, :])
-    while off_pairs.any():  # at least one of each pair is wrong: the row with most first
-        right = np.arange(len(rest)) != int(np.argmax(off_pairs.sum(axis=1)))
-        rest, off_pairs = rest[right], off_pairs[np.ix_(right, right)]
-    return rest
-
-
-def _gaps(observations: Observations, factor: Floats, rows: Indices, cols: Indices) -> Floats:
-    """√((m_ij − u_i·u_j)² + (m_ji − u_i·u_j)²), 0 where not seen: means would hide that the two differ."""
-    fit = factor[rows] @ factor[cols].T
-    one, other = (observations.entries(rows, cols), observations.entries(cols, rows).T)
-    return np.hypot(*(np.where(np.isnan(values), 0, values - fit) for values in (one, other)))
+    groups, proofs = _bodies(observations, factor, error, rng)
+    least, total = float(sizes[sizes > 0].min(initial=sizes.max())), float(np.linalg.norm(sizes))
+    agrees = misfit <= error.relative * total * min(AGREES * total, ROW_AGREES * least)
+    if not agrees:  # rows without a place may be what does not fit
+        parts = [group.rows for group in groups] or [np.arange(observations.size)]
+        agrees = all(fits(observations, factor, error, rows) for rows in parts)
+    return groups, proofs, agrees
 
 
 def _bodies(
@@ -296,6 +275,23 @@ def _tested(
     # Rows of a smaller proved component join the largest only if they are determined with it.
     won &= (components[rest] < 0) | (word == GENERIC)
     rank_of[rest[won]], components[rest[won]] = word[won], 0
+    return _closed(observations, factor, replace(found, rank_of=rank_of, components=components), rest)
+
+
+def _closed(observations: Observations, factor: Floats, found: Determinacy, rest: Indices) -> Determinacy:
+    """A row that sees r independent determined rows is determined by linear equations, whatever a test found."""
+    rank_of, components = found.rank_of.copy(), found.components.copy()
+    while True:
+        body = np.flatnonzero((components == 0) & (rank_of >= GENERIC))
+        left = np.setdiff1d(rest, body)
+        if left.size == 0 or body.size < factor.shape[1]:
+            break
+        frame = Frame.of(factor[body], DEFICIENT)
+        _, seen = observations.pairs(left, body)
+        enough = [frame.solve_one(mask, np.zeros(len(body)))[1] == factor.shape[1] for mask in seen]
+        if not any(enough):
+            break
+        rank_of[left[enough]], components[left[enough]] = GENERIC, 0
     return replace(found, rank_of=rank_of, components=components)
 
 
@@ -432,7 +428,7 @@ def prove_by_stress(
     if not fits(observations, factor, error, rows):
         return found
     _, mask = observations.pairs(rows, rows)
-    off = _gaps(observations, factor, rows, rows) + error.of_pairs(sizes[rows], sizes[rows])
+    off = gaps(observations, factor, rows, rows) + error.of_pairs(sizes[rows], sizes[rows])
     stress = Stresses(mask, factor[rows]).positive(off, rng)
     if stress is None:
         return found

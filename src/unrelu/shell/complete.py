@@ -72,6 +72,12 @@ def complete_command(
     fit: Annotated[
         bool, typer.Option("--fit", help="Write the fit everywhere instead of keeping seen entries as given.")
     ] = False,
+    keep_undetermined: Annotated[
+        bool, typer.Option("--keep-undetermined", help="Write also entries that the data do not determine.")
+    ] = False,
+    mask_out: Annotated[
+        Path | None, typer.Option(help="Also write 1 where an entry was seen or is determined, else 0, to this file.")
+    ] = None,
     errors_out: Annotated[
         Path | None, typer.Option(help="Also write the standard error of every entry of the fit to this file.")
     ] = None,
@@ -85,17 +91,15 @@ def complete_command(
     limit = checked_threshold(threshold, no_threshold)
     inputs = [path for path in (file, unknown, truth) if path is not None]
     check_target(output, inputs=inputs)
-    if errors_out is not None:
-        check_target(errors_out, inputs=inputs)
-        if os.path.realpath(errors_out) == os.path.realpath(output):
-            raise InputError(f"--output and --errors-out must be two files, got {errors_out} for both")
+    written = {"--output": output, "--errors-out": errors_out, "--mask-out": mask_out}
+    _distinct(written, inputs)
     table = read_matrix(file, header=header, labels=labels, missing=missing or ())
     require_square(table, file)
     names = labels_of(table, file)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CompletionWarning)
         completion = complete(
-            table.values,
+            table,
             rank,
             threshold=limit,
             seen=seen,
@@ -115,24 +119,51 @@ def complete_command(
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     row_names = names if table.rows else None
-    errors = None if errors_out is None else _errors(completion)
-    write_matrix(output, completion.matrix() if fit else completion.filled(), rows=row_names, columns=names)
-    if errors_out is not None:
-        write_matrix(errors_out, errors, rows=row_names, columns=names)
+    undetermined = "keep" if keep_undetermined else "nan"
+    values = completion.matrix(undetermined) if fit else completion.filled(undetermined=undetermined)
+    extra: dict[Path, Any] = {} if errors_out is None else {errors_out: _errors(completion)}
+    extra |= {} if mask_out is None else {mask_out: _mask(completion)}
+    write_matrix(output, values, rows=row_names, columns=names)
+    for path, content in extra.items():
+        write_matrix(path, content, rows=row_names, columns=names)
     if as_json:
-        written = {} if errors_out is None else {"errors_output": str(errors_out), "noise": _noise(completion)}
-        out(json.dumps({**completion.summary(), "output": str(output), **written, "warnings": notes}))
+        about: dict[str, Any] = {
+            key: str(path) for key, path in (("errors_output", errors_out), ("mask_output", mask_out)) if path
+        }
+        about |= {} if errors_out is None else {"noise": _noise(completion)}
+        about |= {"not_determined": np.flatnonzero(~completion.determined).tolist()}
+        out(json.dumps({**completion.summary(), "output": str(output), **about, "warnings": notes}))
     else:
         for note in notes:
             say(f"warning: {note}")
         if not quiet:
-            _report(completion, output)
+            _report(completion, names, keep_undetermined)
+            out(f"wrote {output}")
             if errors_out is not None:
                 out(f"{completion.noise}; errors by {completion.error_bars().method}")
-                out(f"wrote {errors_out}")
+            for path in extra:
+                out(f"wrote {path}")
     if quiet and not completion.verdict.converged:
         say(f"not converged: {completion.verdict.reason}")
     return DONE if completion.verdict.converged else NOT_CONVERGED
+
+
+def _distinct(written: dict[str, Path | None], inputs: list[Path]) -> None:
+    """Refuse outputs that would overwrite an input or each other."""
+    found: dict[str, str] = {}
+    for name, path in written.items():
+        if path is None:
+            continue
+        check_target(path, inputs=inputs)
+        real = os.path.realpath(path)
+        if real in found:
+            raise InputError(f"{found[real]} and {name} must be two files, got {path} for both")
+        found[real] = name
+
+
+def _mask(completion: Completion) -> Any:
+    """1 where an entry was seen or is determined."""
+    return (~np.isnan(np.asarray(completion.filled(undetermined="nan")))).astype(float)
 
 
 def _errors(completion: Completion) -> Any:
@@ -153,7 +184,7 @@ def _plain_line(record: Record) -> None:
         say(f"iteration {record.iteration}: objective {record.objective:.3e}{norm}")
 
 
-def _report(completion: Completion, output: Path) -> None:
+def _report(completion: Completion, names: tuple[str, ...] | None, keep_undetermined: bool) -> None:
     about = completion.summary()
     n, rank, iterations, seconds = about["size"], about["rank"], about["iterations"], about["seconds"]
     out(f"{n}×{n} matrix, rank {rank}, by {about['method']} from the {about['start']} start ({about['loss']} loss)")
@@ -161,4 +192,12 @@ def _report(completion: Completion, output: Path) -> None:
     if about["error"] is not None:
         out(f"completion error against the truth {about['error']:.2e}")
     out(str(completion.verdict))
-    out(f"wrote {output}")
+    rows = np.flatnonzero(~completion.determined)
+    if rows.size:
+        left = "kept" if keep_undetermined else "left empty (--keep-undetermined writes them)"
+        out(f"not determined by the data: {_listed(rows, names)}; their unseen entries are {left}")
+
+
+def _listed(rows: Any, names: tuple[str, ...] | None) -> str:
+    """Every row by name: whoever reads this will look them up."""
+    return f"row{'s' if rows.size > 1 else ''} " + ", ".join(names[i] if names else str(i) for i in rows)

@@ -41,6 +41,7 @@ class _State(PointIterate):
     lowest: float = np.inf  # gradient norm
     idle: int = 0  # steps since then, counted only where F no longer resolves a decrease
     slow: bool = False  # the last step hardly reduced the gradient
+    at_rounding: ClassVar = True  # it is stuck only where no step helps, whatever its length
 
 
 @dataclass(frozen=True)

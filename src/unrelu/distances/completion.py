@@ -1,0 +1,173 @@
+"""What comes out: places, which of them the data fix, how sure they are, and distances when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unrelu.distances.network import Misfit, Network
+from unrelu.distances.uncertainty import covariances
+from unrelu.distances.words import explanation
+from unrelu.history import History, Verdict, finite
+from unrelu.kernels.memory import require_memory
+
+__all__ = ["DistanceCompletion"]
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceCompletion:
+    """Points found from some of their distances.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, dim)
+        Where the points lie: in the frame of the anchors if there are enough, else each component about its own centre
+        in a frame of its own, and in one of two mirror images.
+    verdict : Verdict
+        How the run ended.
+    history : History
+        One record per iteration, over all starts that were tried.
+    determinacy : ndarray of str, shape (n,)
+        ``proved``, ``generic``, ``local`` or ``no``: how sure it is that no other place of the point, relative to the
+        rest of its component, fits the distances. See :mod:`unrelu.distances.rigidity`.
+    components : int ndarray of shape (n,)
+        Which component each point lies in; 0 is the largest.
+    pairs : int ndarray of shape (m, 2), measured : ndarray of shape (m,)
+        Seen pairs, first < second, and their distances.
+    cutoff : float or None
+    anchors : int ndarray
+        Points whose place was given.
+    names : tuple or None
+    sigma : float
+        Standard deviation of a distance, given or estimated from the misfit.
+    residual : float
+        Root-mean-square misfit of the seen distances over their root-mean-square.
+    start, loss : str
+        What was used.
+    framed : bool
+        Whether the anchors fix frame and mirror image.
+    notes : tuple of str
+        What a person should know about the input, in sentences.
+    weights : ndarray of shape (m,)
+        1/variance of each seen distance over that of a distance with standard deviation ``sigma``.
+    """
+
+    points: Array
+    verdict: Verdict
+    history: History
+    determinacy: NDArray[np.str_]
+    components: NDArray[np.intp]
+    pairs: NDArray[np.intp]
+    measured: Array
+    cutoff: float | None = None
+    anchors: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    names: tuple[Any, ...] | None = field(default=None, repr=False)
+    sigma: float = 0.0
+    residual: float = 0.0
+    start: str = "paths"
+    loss: str = "one-sided"
+    framed: bool = False
+    notes: tuple[str, ...] = ()
+    weights: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return int(self.points.shape[1])
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return int(self.points.shape[0])
+
+    @property
+    def determined(self) -> NDArray[np.bool_]:
+        """Which points the data fix within their component: proved, or so for all but exceptional places."""
+        return np.isin(self.determinacy, ("proved", "generic"))
+
+    def distances(self) -> Array:
+        """All n×n distances between the places found; between components they mean nothing."""
+        require_memory(2 * self.size**2 * 8, f"a {self.size}×{self.size} matrix of distances")
+        from scipy.spatial.distance import pdist, squareform
+
+        result: Array = squareform(pdist(self.points)).astype(self.points.dtype)
+        return result
+
+    def entries(self, rows: ArrayLike, cols: ArrayLike) -> Array:
+        """Distances at positions that broadcast against each other."""
+        result: Array = np.linalg.norm(self.points[np.asarray(rows)] - self.points[np.asarray(cols)], axis=-1)
+        return result
+
+    @cached_property
+    def covariances(self) -> Array:
+        """Covariance of each point's place, shape (n, dim, dim); inf where the data do not fix it.
+
+        To first order in the noise, in the frame of the anchors, or in that of the best alignment with the truth.
+        """
+        result = np.full((self.size, self.dim, self.dim), np.inf)
+        for label in np.unique(self.components[self.determined]):
+            members = np.flatnonzero(self.determined & (self.components == label))
+            place = np.full(self.size, -1, np.intp)
+            place[members] = np.arange(len(members))
+            inside = (place[self.pairs] >= 0).all(axis=1)
+            first, second = place[self.pairs[inside, 0]], place[self.pairs[inside, 1]]
+            values = self.measured[inside].astype(np.float64), self.weights[inside].astype(np.float64)
+            network = Network(len(members), self.dim, first, second, *values, self.cutoff)
+            fixed = place[self.anchors]
+            noise = self.sigma if self.loss == "censored" else 0.0
+            misfit = Misfit(absence=self.loss == "censored" and noise > 0, noise=noise)
+            places = self.points[members].astype(np.float64)
+            result[members] = covariances(network, places, self.sigma, fixed[fixed >= 0], misfit)
+        return result
+
+    @property
+    def standard_errors(self) -> Array:
+        """Standard error of each coordinate, shape (n, dim); inf where the data do not fix the point."""
+        result: Array = np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2))
+        return result
+
+    def explain(self) -> str:
+        """In plain sentences: what the data fix, which points may flip, hinge or float, and what would help most."""
+        return explanation(self)
+
+    def summary(self) -> dict[str, Any]:
+        """What a person or a program wants to know at a glance, ready for JSON."""
+        words, counts = np.unique(self.determinacy, return_counts=True)
+        found = dict(zip(words.tolist(), counts.tolist(), strict=True))
+        last = self.history[-1] if len(self.history) else None
+        about = {
+            "size": self.size,
+            "dim": self.dim,
+            "pairs": len(self.pairs),
+            "cutoff": self.cutoff,
+            "converged": self.verdict.converged,
+            "code": self.verdict.code.value,
+            "reason": self.verdict.reason,
+            "components": int(self.components.max()) + 1,
+            "determined": int(self.determined.sum()),
+            "determinacy": {word: found.get(word, 0) for word in ("proved", "generic", "local", "no")},
+            "anchors": len(self.anchors),
+            "framed": self.framed,
+            "sigma": self.sigma,
+            "residual": self.residual,
+            "start": self.start,
+            "loss": self.loss,
+            "iterations": last.iteration if last else 0,
+            "seconds": last.seconds if last else 0.0,
+            "notes": list(self.notes),
+        }
+        return finite(about)
+
+    def __str__(self) -> str:
+        parts = int(self.components.max()) + 1
+        return (
+            f"{self.size} points in {self.dim} dimensions from {len(self.pairs)} distances"
+            f"{f' in {parts} components' if parts > 1 else ''}, {int(self.determined.sum())} determined, relative "
+            f"residual {self.residual:.2g}; {self.verdict}"
+        )

@@ -1,0 +1,64 @@
+"""``table-claims``: every claim of the paper's prose in one line, with what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from unrelu.experiments.base import Cell, Experiment, Result, Row, Sizes, Table, Task
+from unrelu.experiments.judging import printed
+
+__all__ = ["TableClaims"]
+
+
+class TableClaims(Experiment):
+    """Reads the verdicts of all other experiments; it has no trials of its own."""
+
+    name = "table-claims"
+    title = "Every claim in prose"
+    where = "throughout"
+    setting = "the verdicts of the other experiments on what the paper says in words"
+    full: ClassVar[Sizes] = {"trials": None, "quick": False}
+    quick: ClassVar[Sizes] = {"quick": True}
+    needs: ClassVar[tuple[str, ...]] = (
+        "figure-landscape",
+        "figure-orthants",
+        "figure-observed",
+        "figure-sectors",
+        "table-assumptions",
+        "table-initialisation",
+        "figure-initialisation",
+        "figure-methods",
+        "figure-rank",
+        "figure-distances",
+        "figure-basin",
+        "table-noise",
+        "table-scaling",
+    )
+
+    def tasks(self, sizes: Sizes) -> list[Task]:
+        """None: the others have them."""
+        return []
+
+    def trial(self, task: Task) -> Row:
+        """Never called."""
+        raise NotImplementedError
+
+    def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
+        """One line per claim, in the order of the data file."""
+        found = [(name, judgement) for name, result in others.items() for judgement in result.judgements]
+        order = {key: place for place, key in enumerate([*printed()["claims"], *printed()["numbers"]])}
+        chosen = [pair for pair in found if pair[1].prose or not pair[1].key.startswith("init/")]
+        chosen.sort(key=lambda pair: order[pair[1].key])
+        lines: list[dict[str, Cell]] = [
+            {
+                "verdict": judgement.verdict,
+                "claim": judgement.claim,
+                "where": judgement.where,
+                "measured": judgement.measured,
+                "why": judgement.why,
+                "experiment": name,
+            }
+            for name, judgement in chosen
+        ]
+        return Result(self.name, sizes, tuple(rows), tables=(Table.of(self.name, "Claims and verdicts.", lines),))

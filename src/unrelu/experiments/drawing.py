@@ -1,0 +1,93 @@
+"""How figures look: fit for a paper, a palette that colour-blind readers can tell apart, markers for print in grey."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["LOOKS", "SEEN", "Look", "boxes", "figure", "quartile_line", "readable"]
+
+SEEN = "#e69f00"  # the paper's orange
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour, line and marker; each alone tells curves apart."""
+
+    color: str
+    linestyle: str
+    marker: str
+
+    def line(self, **more: Any) -> dict[str, Any]:
+        """Keywords for a plotted line."""
+        return {"color": self.color, "linestyle": self.linestyle, "marker": self.marker, "markersize": 4.5, **more}
+
+
+# Okabe and Ito's palette, dark and light in turn.
+LOOKS = (
+    Look("#0072b2", "-", "o"),
+    Look("#d55e00", "--", "s"),
+    Look("#009e73", "-.", "^"),
+    Look("#cc79a7", ":", "D"),
+    Look("#000000", "-", "v"),
+    Look("#e69f00", "--", "P"),
+    Look("#56b4e9", "-.", "X"),
+)
+
+
+def figure(width: float = 7.0, height: float = 3.2) -> Figure:
+    """An empty figure in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def quartile_line(ax: Any, x: Sequence[float], groups: Sequence[Sequence[float]], look: Look, label: str) -> None:
+    """The median as a line, the quartiles as bars."""
+    kept = [(place, np.asarray(group)) for place, group in zip(x, groups, strict=True) if len(group)]
+    if not kept:
+        return
+    # What is exactly zero is drawn at rounding, for a logarithmic axis has no zero.
+    low, middle, high = np.array([np.quantile(np.maximum(g, 1e-17), [0.25, 0.5, 0.75]) for _, g in kept]).T
+    places = [place for place, _ in kept]
+    bars = [middle - low, high - middle]
+    ax.errorbar(places, middle, yerr=bars, label=label, capsize=2.5, linewidth=1.4, elinewidth=0.9, **look.line())
+
+
+def boxes(ax: Any, groups: Sequence[Sequence[float]], names: Sequence[str], *, ours: int | None = None) -> None:
+    """Box plots lying down on a logarithmic axis, every trial a dot."""
+    shown = [np.asarray([v for v in group if v > 0]) for group in groups]
+    for place, values in enumerate(shown):
+        if not values.size:
+            continue
+        low, left, middle, right, high = np.quantile(values, [0, 0.25, 0.5, 0.75, 1])
+        fill = "#fde3c8" if place == ours else "#cfe3f1"
+        ax.plot([low, high], [place, place], color="#333333", linewidth=1, zorder=1)
+        ax.barh(place, right - left, left=left, height=0.56, color=fill, edgecolor="#333333", linewidth=1, zorder=2)
+        ax.plot([middle, middle], [place - 0.28, place + 0.28], color="#d55e00", linewidth=2.4, zorder=3)
+        spread = np.linspace(-0.16, 0.16, values.size) if values.size > 1 else np.zeros(1)
+        ax.plot(values, place + spread, "o", color="#222222", markersize=2.6, zorder=4)
+    ax.set_xscale("log")
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    every = np.concatenate([v for v in shown if v.size] or [np.ones(1)])
+    low, high = float(every.min()), float(every.max())
+    ax.set_xlim(low / 3, high * 3)
+    if high < 30 * low:
+        readable(ax.xaxis)
+    ax.grid(axis="x", alpha=0.3)
+
+
+def readable(axis: Any) -> None:
+    """Plain numbers at 1, 2 and 5, for a logarithmic axis with too few powers of ten to read values off."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,137 @@
+"""``figure-initialisation``: one run per start and noise level, iteration by iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task
+from unrelu.experiments.drawing import LOOKS, figure
+from unrelu.experiments.initialisation import START_NAMES
+from unrelu.experiments.judging import judge_claim
+from unrelu.experiments.solve import descend, instance, paper_start, thinned
+from unrelu.sampling import relu
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FigureInitialisation"]
+
+# The orthonormal start as printed, beside the three with scaled columns.
+CURVES = [*((start, True) for start in START_NAMES), ("tailored", False)]
+
+
+class FigureInitialisation(Experiment):
+    """Gradient norm and completion error against iterations."""
+
+    name = "figure-initialisation"
+    title = "Convergence from three starts"
+    where = "Figure 5"
+    setting = "n = 200, r = 5, σ ∈ {0, 1e-4, 1e-2}; one run per start, drawn from the first trial"
+    full: ClassVar[Sizes] = {"trials": 5, "n": 200, "r": 5, "sigmas": [0.0, 1e-4, 1e-2], "most": 5000}
+    quick: ClassVar[Sizes] = {"trials": 1, "most": 1500}
+
+    def tasks(self, sizes: Sizes) -> list[Task]:
+        """One per noise level, curve and matrix."""
+        fixed = {name: sizes[name] for name in ("n", "r", "most")}
+        return [
+            {**fixed, "sigma": sigma, "start": start, "scaled": scaled, "seed": sizes["rng"] + trial}
+            for sigma in sizes["sigmas"]
+            for trial in range(sizes["trials"])
+            for start, scaled in CURVES
+        ]
+
+    def cost(self, task: Task) -> float:
+        """Seconds, roughly."""
+        return 0.07 if task["start"] == "tailored" else task["most"] / 5000
+
+    def trial(self, task: Task) -> Row:
+        """One run with its curves."""
+        made = instance(task)
+        X = relu(made.matrix)
+        start, _ = paper_start(task["start"], X, task["r"], [task["seed"], 7], scaled=task["scaled"])
+        found = descend(X, start, truth=made.matrix, most=task["most"])
+        places, gradient = thinned(2 * found.gradient)
+        return {
+            "iterations": found.iterations,
+            "final_gamma": float(found.error[-1]),
+            "straightness": _straightness(found.gradient),
+            "series": {"iteration": places, "alpha": gradient, "gamma": [float(v) for v in found.error[places]]},
+        }
+
+    def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
+        """The figure, and whether the curve is straight on a logarithmic scale."""
+        first = [r for r in rows if r["seed"] == sizes["rng"]]
+        lines: list[dict[str, Cell]] = [
+            {
+                "σ": r["sigma"],
+                "start": START_NAMES[r["start"]],
+                "columns": "scaled" if r["scaled"] else "orthonormal",
+                "seed": r["seed"],
+                "iterations": r["iterations"],
+                "final γ": r["final_gamma"],
+            }
+            for r in rows
+        ]
+        straight = [r["straightness"] for r in rows if r["start"] == "tailored" and r["scaled"] and r["sigma"] == 0]
+        judgements = []
+        if straight:
+            judgements.append(
+                judge_claim(
+                    "init/linear",
+                    min(straight) > 0.99,
+                    f"log α_t against t over the last half: R² = {min(straight):.4f} at least, {len(straight)} runs",
+                )
+            )
+        return Result(
+            self.name,
+            sizes,
+            tuple(rows),
+            tables=(Table.of(self.name, "Where each run ended.", lines),),
+            pictures=(
+                Picture(
+                    self.name,
+                    "Gradient norm α_t (above, gradient as printed) and completion error γ_t (below) of one run per "
+                    "start. Scaled columns, and the tailored start with orthonormal columns as printed.",
+                    lambda: _draw(sizes, first),
+                ),
+            ),
+            judgements=tuple(judgements),
+        )
+
+
+def _straightness(gradient: np.ndarray) -> float:
+    """R² of a straight line through log α_t over the second half of a run."""
+    half = np.log(np.maximum(gradient[len(gradient) // 2 :], 1e-300))
+    if len(half) < 3:
+        return 1.0
+    t = np.arange(len(half))
+    rest = half - np.polyval(np.polyfit(t, half, 1), t)
+    spread = float(np.sum((half - half.mean()) ** 2))
+    return 1 - float(np.sum(rest**2)) / spread if spread else 0.0
+
+
+def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
+    drawn = figure(3.0 * len(sizes["sigmas"]), 5.0)
+    axes = drawn.subplots(2, len(sizes["sigmas"]), sharex="col", squeeze=False)
+    for column, sigma in enumerate(sizes["sigmas"]):
+        for look, (start, scaled) in zip(LOOKS, CURVES, strict=False):
+            for row in rows:
+                if (row["sigma"], row["start"], row["scaled"]) != (sigma, start, scaled):
+                    continue
+                label = START_NAMES[start] + ("" if scaled else ", orthonormal")
+                series = row["series"]
+                style = look.line(markevery=0.17, linewidth=1.3)
+                axes[0, column].semilogy(series["iteration"], series["alpha"], label=label, **style)
+                axes[1, column].semilogy(series["iteration"], series["gamma"], label=label, **style)
+        axes[0, column].set_title(f"σ = {sigma:g}")
+        axes[1, column].set_xlabel("iteration t")
+        for ax in axes[:, column]:
+            ax.grid(alpha=0.3)
+    axes[0, 0].set_ylabel("gradient norm α$_t$")
+    axes[1, 0].set_ylabel("completion error γ$_t$")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small", frameon=False)
+    return drawn

@@ -1,0 +1,134 @@
+"""``figure-landscape``: gradient descent from a random start, uniform against ReLU sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task, numbers
+from unrelu.experiments.drawing import LOOKS, figure
+from unrelu.experiments.judging import judge_claim
+from unrelu.experiments.solve import descend, instance, thinned
+from unrelu.sampling import relu, uniform
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FigureLandscape"]
+
+RECOVERED = 1e-4
+SAMPLINGS = {"uniform": "uniform", "relu": "ReLU"}
+
+
+class FigureLandscape(Experiment):
+    """Figure 1: benign under uniform sampling, not under ReLU sampling."""
+
+    name = "figure-landscape"
+    title = "Random starts: uniform against ReLU sampling"
+    where = "Figure 1"
+    setting = "noiseless, n = 200, r = 5 (the paper names no size), uniform p = 0.2 or ReLU, Gaussian random start"
+    full: ClassVar[Sizes] = {"trials": 20, "n": 200, "r": 5, "share": 0.2, "most": 5000}
+    quick: ClassVar[Sizes] = {"trials": 4, "n": 100, "r": 3, "share": 0.3, "most": 3000}
+
+    def tasks(self, sizes: Sizes) -> list[Task]:
+        """One per sampling and matrix."""
+        fixed = {name: sizes[name] for name in ("n", "r", "share", "most")}
+        return [
+            {**fixed, "sampling": sampling, "seed": sizes["rng"] + trial}
+            for trial in range(sizes["trials"])
+            for sampling in SAMPLINGS
+        ]
+
+    def cost(self, task: Task) -> float:
+        """Seconds, roughly."""
+        return 0.5
+
+    def trial(self, task: Task) -> Row:
+        """One run with its curves."""
+        made = instance(task)
+        rng = np.random.default_rng([task["seed"], 11])
+        start = rng.standard_normal(made.factor.shape)
+        seen = task["sampling"] == "relu"
+        X = relu(made.matrix) if seen else uniform(made.matrix, task["share"], rng)
+        found = descend(X, start, truth=made.matrix, most=task["most"], threshold=0.0 if seen else None, step=1.0)
+        places, gradient = thinned(found.gradient)
+        return {
+            "final_gradient": float(found.gradient[-1]),
+            "final_gamma": float(found.error[-1]),
+            "iterations": found.iterations,
+            "series": {"iteration": places, "alpha": gradient, "gamma": [float(v) for v in found.error[places]]},
+        }
+
+    def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
+        """The figure, and in how many runs each sampling was completed."""
+        lines: list[dict[str, Cell]] = []
+        good = {}
+        for sampling, label in SAMPLINGS.items():
+            group = [r for r in rows if r["sampling"] == sampling]
+            good[sampling] = sum(r["final_gamma"] < RECOVERED for r in group)
+            lines.append(
+                {
+                    "sampling": label,
+                    "runs": len(group),
+                    "recovered": good[sampling],
+                    "median γ_T": float(np.median(numbers(group, "final_gamma"))),
+                    "median ‖∇F‖": float(np.median(numbers(group, "final_gradient"))),
+                    "median iterations": float(np.median(numbers(group, "iterations"))),
+                }
+            )
+        trials = sizes["trials"]
+        first = [r for r in rows if r["seed"] == _shown(sizes, rows)]
+        return Result(
+            self.name,
+            sizes,
+            tuple(rows),
+            tables=(Table.of(self.name, "Runs from Gaussian random starts.", lines),),
+            pictures=(
+                Picture(
+                    self.name,
+                    "Gradient norm and completion error of gradient descent from a Gaussian random start, one run "
+                    "each: uniform sampling (left) and ReLU sampling (right).",
+                    lambda: _draw(first),
+                ),
+            ),
+            judgements=(
+                judge_claim(
+                    "landscape/uniform",
+                    good["uniform"] >= 0.9 * trials,
+                    f"{good['uniform']} of {trials} runs recovered",
+                ),
+                judge_claim(
+                    "landscape/relu",
+                    good["relu"] < trials / 2,
+                    f"{trials - good['relu']} of {trials} runs end elsewhere",
+                ),
+            ),
+        )
+
+
+def _shown(sizes: Sizes, rows: Sequence[Row]) -> int:
+    """The first seed on which ReLU sampling goes astray, which the figure is about; else the first."""
+    astray = [r["seed"] for r in rows if r["sampling"] == "relu" and r["final_gamma"] >= RECOVERED]
+    return int(min(astray, default=sizes["rng"]))
+
+
+def _draw(rows: Sequence[Row]) -> Figure:
+    drawn = figure(7.0, 3.1)
+    axes = drawn.subplots(1, 2, sharey=True)
+    names = {"alpha": "gradient norm ‖∇F(U)‖$_F$", "gamma": "completion error ‖UUᵀ − M‖$_F$/‖M‖$_F$"}
+    for ax, (sampling, label) in zip(axes, SAMPLINGS.items(), strict=True):
+        for row in rows:
+            if row["sampling"] == sampling:
+                for look, (name, words) in zip(LOOKS, names.items(), strict=False):
+                    series = row["series"]
+                    style = look.line(markevery=0.12, linewidth=1.4)
+                    ax.semilogy(series["iteration"], series[name], label=words, **style)
+        ax.set_title(f"{label} sampling")
+        ax.set_xlabel("iteration t")
+        ax.grid(alpha=0.3)
+    axes[0].set_ylabel("value (log scale)")
+    handles, labels = axes[0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small", frameon=False)
+    return drawn

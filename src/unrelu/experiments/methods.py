@@ -1,0 +1,337 @@
+"""``figure-methods``: error and CPU time of every method the paper compares, and of this library's default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import process_time
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from unrelu.datasets import Planted
+from unrelu.escalate import escalate
+from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
+from unrelu.experiments.drawing import boxes, figure
+from unrelu.experiments.judging import judge_claim
+from unrelu.experiments.solve import descend, instance, off, paper_start
+from unrelu.factors import relative_error
+from unrelu.initialise import STARTS
+from unrelu.observations import Observations
+from unrelu.problems.psd import PSDProblem
+from unrelu.run import run
+from unrelu.sampling import relu
+from unrelu.solvers import ADMM, GNMR, PAM, GaussNewton, MomentumPAM, ScaledGD, Solver
+from unrelu.stopping import MaxIterations, MaxSeconds
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FigureMethods"]
+
+# Names on the figure; gradient descent with the step that fits the paper's table, and with the longest safe one.
+METHODS = {
+    "default": "unrelu default",
+    "gd": "GD",
+    "gd-slow": "GD, inferred step",
+    "momentum-pam": "MPAM",
+    "pam": "PAM",
+    "scaled-gd": "ScaledGD",
+    "admm": "ADMM",
+    "gnmr": "GNMR",
+}
+# Seconds of the slow ones at the paper's size, roughly.
+COSTS = {"admm": 10.0, "gnmr": 16.0, "pam": 3.0}
+# "As fast", "slightly faster" and "substantially faster", as ratios of CPU times.
+ALIKE, SUBSTANTIAL = 2.0, 5.0
+# Up to this relative error a completion counts as reasonable.
+REASONABLE = 1e-2
+BUDGET = 900.0
+
+
+class FigureMethods(Experiment):
+    """Figures 6 and 9: box plots of error and time, each method with its own rule from the appendix."""
+
+    name = "figure-methods"
+    title = "Error and CPU time of every method"
+    where = "Figures 6 and 9"
+    setting = "n = 1000, r = 20, σ ∈ {0, 1e-2}, 10 matrices; each method's own stopping rule from the appendix"
+    full: ClassVar[Sizes] = {"trials": 10, "n": 1000, "r": 20, "sigmas": [0.0, 1e-2]}
+    quick: ClassVar[Sizes] = {"trials": 3, "n": 200, "r": 8}
+
+    def tasks(self, sizes: Sizes) -> list[Task]:
+        """One per noise level, matrix and method; the long ones first, so that no core waits in the end."""
+        order = sorted(METHODS, key=lambda method: -COSTS.get(method, 1.0))
+        return [
+            {"n": sizes["n"], "r": sizes["r"], "sigma": sigma, "method": method, "seed": sizes["rng"] + trial}
+            for method in order
+            for sigma in sizes["sigmas"]
+            for trial in range(sizes["trials"])
+        ]
+
+    def cost(self, task: Task) -> float:
+        """Two methods take most of the time."""
+        return COSTS.get(task["method"], 0.7) * float(task["n"] / 1000) ** 2
+
+    def trial(self, task: Task) -> Row:
+        """One method on one matrix; a few steps on something tiny first, so that first calls are not counted."""
+        _solve({**task, "n": 12, "r": 1})
+        return _solve(task)
+
+    def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
+        """Box plots, medians, and the order of the methods."""
+        lines: list[dict[str, Cell]] = []
+        for sigma in sizes["sigmas"]:
+            for method, label in METHODS.items():
+                group = _group(rows, sigma, method)
+                low, middle, high = np.quantile(numbers(group, "cpu"), [0.25, 0.5, 0.75])
+                lines.append(
+                    {
+                        "σ": sigma,
+                        "method": label,
+                        "error against M": float(np.median(numbers(group, "error"))),
+                        "error against M*": float(np.median(numbers(group, "clean"))),
+                        "CPU s": float(middle),
+                        "CPU quartiles": f"{low:.3g}…{high:.3g}",
+                        "CPU / default": float(middle) / _median(rows, sigma, "default", "cpu"),
+                        "iterations": float(np.median(numbers(group, "iterations"))),
+                        "ended": ", ".join(sorted({r["code"] for r in group})),
+                    }
+                )
+        return Result(
+            self.name,
+            sizes,
+            tuple(rows),
+            tables=(Table.of(self.name, "Medians over trials; CPU seconds of start and solver, one thread.", lines),),
+            pictures=(
+                Picture(
+                    self.name,
+                    "Completion error against M (left) and CPU seconds of the solver (right), every trial a dot; above "
+                    "without noise, below with it. Boxes are quartiles, the thick line is the median.",
+                    lambda: _draw(sizes, rows),
+                ),
+            ),
+            judgements=tuple(_claims(sizes, rows)),
+            notes=(
+                "CPU seconds of the start and the iterations (of the default: of everything it tries), without making "
+                "the data, in a process with one thread. “GD” takes the longest step that is safe; the step that fits "
+                "the paper's table is half of it. ADMM is given δ = ‖Δ‖_F², as in the paper.",
+            ),
+        )
+
+
+def _solver(method: str, made: Planted) -> Solver[Any]:
+    table: dict[str, Callable[[], Solver[Any]]] = {
+        "momentum-pam": lambda: MomentumPAM(stopping="paper"),
+        "pam": lambda: PAM(stopping="paper"),
+        "scaled-gd": lambda: ScaledGD(stopping="paper"),
+        "admm": lambda: ADMM(delta=float(np.sum((made.matrix - made.truth) ** 2)), stopping="paper"),
+        "gnmr": lambda: GNMR(stopping="paper"),
+    }
+    return table[method]()
+
+
+def _solve(task: Task) -> Row:
+    made = instance(task)
+    X = relu(made.matrix)
+    seed, method = [task["seed"], 7], task["method"]
+    if method in ("gd", "gd-slow"):
+        start, cpu = paper_start("tailored", X, task["r"], seed, scaled=True)
+        step = 1.0 if method == "gd" else 0.5
+        found = descend(X, start, gradient=5e-5, step=step, start_cpu=cpu)
+        left, right, factor = found.factor, None, found.factor
+        about: Row = {"cpu": found.cpu, "iterations": found.iterations, "code": found.verdict.code.value}
+    elif method == "default":
+        left, right, factor, about = _default(X, task["r"], seed, made.truth)
+    else:
+        left, right, factor, about = _named(_solver(method, made), X, task["r"], seed)
+    return {
+        **about,
+        "error": relative_error(left, made.matrix, right),
+        "clean": off(factor, made.factor),
+    }
+
+
+def _default(X: Any, rank: int, seed: Any, truth: Any) -> tuple[Any, Any, Any, Row]:
+    """What ``complete`` does when nothing is named, timed as a whole and after each iteration."""
+    observations = Observations.of(X)
+    solver = GaussNewton()
+    problem = PSDProblem(observations, rank, solver.default_loss(observations))
+    rule = solver.rule(None, observations.dtype) | MaxIterations(solver.max_iter)
+    times: list[float] = []
+    began = process_time()
+    found = escalate(
+        problem,
+        solver,
+        rule,
+        np.random.default_rng(seed),
+        truth=None,
+        callback=lambda _: times.append(process_time() - began),
+    )
+    cpu = process_time() - began
+    # The same run again, not timed, for the error at each of those times.
+    errors: list[float] = []
+    escalate(
+        problem,
+        solver,
+        rule,
+        np.random.default_rng(seed),
+        truth=truth,
+        callback=lambda record: errors.append(np.nan if record.error is None else record.error),
+    )
+    factor = found.outcome.point.factor * np.sqrt(problem.unit)
+    outcome = found.outcome
+    about: Row = {"cpu": cpu, "iterations": outcome.history[-1].iteration, "code": outcome.verdict.code.value}
+    about["path"] = {"cpu": times, "clean": errors}
+    return factor, None, factor, about
+
+
+def _named(solver: Solver[Any], X: Any, rank: int, seed: Any) -> tuple[Any, Any, Any, Row]:
+    """A method from its own start, with the paper's rule."""
+    observations = Observations.of(X)
+    problem = PSDProblem(observations, rank, solver.default_loss(observations))
+    root = np.sqrt(problem.unit)
+    began = process_time()
+    if solver.default_start is None:
+        left = right = np.zeros((len(X), rank), observations.dtype)
+    else:
+        left, right = STARTS[solver.default_start]().pair(observations, rank, np.random.default_rng(seed))
+    cpu = process_time() - began
+    rule = solver.rule(None, observations.dtype) | MaxIterations(solver.max_iter) | MaxSeconds(BUDGET)
+    outcome = run(problem, solver, (left / root, right / root), rule)
+    last = outcome.history[-1]
+    factor = outcome.point.factor * root
+    own = (
+        (factor, None) if outcome.left is None or outcome.right is None else (outcome.left * root, outcome.right * root)
+    )
+    about = {"cpu": cpu + last.cpu_seconds, "iterations": last.iteration, "code": outcome.verdict.code.value}
+    return *own, factor, about
+
+
+def _group(rows: Sequence[Row], sigma: float, method: str) -> list[Row]:
+    return [r for r in rows if r["sigma"] == sigma and r["method"] == method]
+
+
+def _median(rows: Sequence[Row], sigma: float, method: str, name: str) -> float:
+    return float(np.median(numbers(_group(rows, sigma, method), name)))
+
+
+def _claims(sizes: Sizes, rows: Sequence[Row]) -> list[Judgement]:
+    sigmas = sizes["sigmas"]
+    theirs = [method for method in METHODS if method not in ("default", "gd-slow")]
+
+    def ratio(method: str) -> list[float]:
+        return [_median(rows, s, method, "cpu") / _median(rows, s, "gd", "cpu") for s in sigmas]
+
+    def words(method: str) -> str:
+        pairs = zip(ratio(method), sigmas, strict=True)
+        return f"{METHODS[method]} takes " + ", ".join(f"{r:.2g} times as long at σ = {s:g}" for r, s in pairs)
+
+    found = [
+        judge_claim(
+            "methods/as-mpam", all(1 / ALIKE <= r <= ALIKE for r in ratio("momentum-pam")), words("momentum-pam")
+        ),
+        judge_claim("methods/pam", all(r > 1 for r in ratio("pam")), words("pam")),
+        judge_claim("methods/scaled-gd", all(r > 1 for r in ratio("scaled-gd")), words("scaled-gd")),
+        judge_claim("methods/admm", all(r > SUBSTANTIAL for r in ratio("admm")), words("admm")),
+        judge_claim("methods/gnmr", all(r > SUBSTANTIAL for r in ratio("gnmr")), words("gnmr")),
+    ]
+    errors = {(m, s): _median(rows, s, m, "error") for m in theirs for s in sigmas}
+    worst = max(errors, key=lambda pair: errors[pair])
+    found.append(
+        judge_claim(
+            "methods/reasonable",
+            errors[worst] < REASONABLE,
+            f"largest median error {errors[worst]:.2g} ({METHODS[worst[0]]}, σ = {worst[1]:g})",
+        )
+    )
+    others = [m for m in theirs if m != "gd"]
+    beaten = [s for s in sigmas if errors["gd", s] > 10 * np.median([errors[m, s] for m in others])]
+    found.append(
+        judge_claim(
+            "methods/comparable",
+            not beaten,
+            "; ".join(
+                f"σ = {s:g}: GD {errors['gd', s]:.2g}, others {min(errors[m, s] for m in others):.2g} to "
+                f"{max(errors[m, s] for m in others):.2g}"
+                for s in sigmas
+            ),
+        )
+    )
+    noisy = max(sigmas)
+    if noisy > 0:
+        found += _noisy_claims(noisy, theirs, rows, errors)
+    found.append(_ours(sigmas, theirs, rows))
+    return found
+
+
+def _noisy_claims(
+    noisy: float, theirs: Sequence[str], rows: Sequence[Row], errors: Mapping[tuple[str, float], float]
+) -> list[Judgement]:
+    spread = {m: errors[m, noisy] for m in theirs}
+    high, low = max(spread, key=lambda m: spread[m]), min(spread, key=lambda m: spread[m])
+    times = {m: _median(rows, noisy, m, "cpu") / _median(rows, 0.0, m, "cpu") for m in theirs}
+    off_by = max(times, key=lambda m: abs(np.log(times[m])))
+    clean = {m: _median(rows, noisy, m, "clean") for m in theirs}
+    nonconvex = max(value for m, value in clean.items() if m != "admm")
+    return [
+        judge_claim(
+            "methods/noisy-error",
+            spread[high] / spread[low] < 2,
+            f"from {spread[low]:.3g} ({METHODS[low]}) to {spread[high]:.3g} ({METHODS[high]}), against the noisy M",
+            why=""
+            if spread[high] / spread[low] < 2
+            else f"without {METHODS[high]} the largest is {max(v for m, v in spread.items() if m != high):.3g}",
+        ),
+        judge_claim(
+            "methods/noisy-time",
+            1 / 3 < times[off_by] < 3,
+            ", ".join(f"{METHODS[m]} {value:.2g} times" for m, value in times.items()),
+        ),
+        judge_claim(
+            "convex/worse",
+            clean["admm"] > 1.2 * nonconvex,
+            f"error against M* at σ = {noisy:g}: ADMM {clean['admm']:.2g}, the worst of the others {nonconvex:.2g}",
+        ),
+    ]
+
+
+def _reached(row: Row, error: float) -> float:
+    """When the default's error against M* was as small as another method's in the end, to two per cent."""
+    pairs = zip(row["path"]["cpu"], row["path"]["clean"], strict=True)
+    return next((cpu for cpu, own in pairs if own <= 1.02 * error), float(row["cpu"]))
+
+
+def _ours(sigmas: Sequence[float], theirs: Sequence[str], rows: Sequence[Row]) -> Judgement:
+    """Whether a method ends before the default has reached the same error, in the median of the trials."""
+    faster = []
+    least = np.inf
+    for sigma in sigmas:
+        own = {row["seed"]: row for row in _group(rows, sigma, "default")}
+        for method in theirs:
+            ratios = [r["cpu"] / _reached(own[r["seed"]], r["clean"]) for r in _group(rows, sigma, method)]
+            ratio = float(np.median(ratios))
+            least = min(least, ratio)
+            if ratio < 1:
+                faster.append(f"{METHODS[method]} at σ = {sigma:g}: {ratio:.2g} of the time")
+    return judge_claim(
+        "methods/default",
+        not faster,
+        "; ".join(faster)
+        or f"the quickest of the paper's methods takes {least:.2g} times as long to the error at which it stops",
+        better=True,
+    )
+
+
+def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
+    sigmas = sizes["sigmas"]
+    drawn = figure(7.4, 0.7 + 2.5 * len(sigmas))
+    axes = drawn.subplots(len(sigmas), 2, squeeze=False)
+    names = list(METHODS.values())
+    for line, sigma in zip(axes, sigmas, strict=True):
+        for ax, quantity in zip(line, ("error", "cpu"), strict=True):
+            boxes(ax, [numbers(_group(rows, sigma, m), quantity) for m in METHODS], names, ours=0)
+            ax.set_title(f"σ = {sigma:g}", fontsize="medium")
+        line[1].set_yticklabels([])
+        line[0].set_xlabel("completion error ‖M̂ − M‖$_F$/‖M‖$_F$")
+        line[1].set_xlabel("CPU time (s)")
+    return drawn

@@ -1,0 +1,203 @@
+"""Run experiments into a folder: trials that are there already are kept, the rest run, then files and page."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from unrelu.errors import InputError, is_integer
+from unrelu.experiments.base import Result, Sizes, Task
+from unrelu.experiments.journal import Journal, key_of
+from unrelu.experiments.outputs import machine, make_folder, write_files, write_text
+from unrelu.experiments.page import page
+from unrelu.experiments.registry import EXPERIMENTS, chosen
+from unrelu.experiments.runner import Finished, cores, run_all
+
+__all__ = ["Reproduction", "Watcher", "reproduce"]
+
+MARK = "reproduction.json"
+LOG = "trials.jsonl"
+REPORT = "report.html"
+
+
+class Watcher:
+    """Told how a run goes; this one looks away."""
+
+    def begin(self, experiments: Sequence[str], kept: int, trials: int, cost: float) -> None:
+        """What is to be done: so many trials (some kept from before), of so much cost together."""
+
+    def trial(self, finished: Finished, cost: float) -> None:
+        """A trial ended."""
+
+    def experiment(self, name: str, result: Result) -> None:
+        """An experiment ended and its files are written."""
+
+
+@dataclass
+class Reproduction:
+    """What a run left behind."""
+
+    folder: Path
+    results: dict[str, Result] = field(default_factory=dict)
+    kept: int = 0  # trials found in the folder
+    run: int = 0  # trials run now
+    troubles: list[Finished] = field(default_factory=list)
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.folder / REPORT
+
+
+def reproduce(
+    names: Iterable[str],
+    folder: str | Path,
+    *,
+    trials: int | None = None,
+    quick: bool = False,
+    jobs: int | None = None,
+    rng: int = 0,
+    force: bool = False,
+    watcher: Watcher | None = None,
+) -> Reproduction:
+    """Run experiments and write what they found.
+
+    Parameters
+    ----------
+    names : names of experiments
+        See :data:`unrelu.experiments.EXPERIMENTS`; ``all`` for every one of the paper.
+    folder : path
+        Where results go. Trials that are there already (same experiment, sizes, seed and version) are not run again.
+    trials : int, optional
+        Default: as many as in the paper.
+    quick : bool, default False
+        Fewer trials and smaller sizes.
+    jobs : int, optional
+        Processes, each with one thread. Default: one per core.
+    rng : int, default 0
+        The first seed.
+    force : bool, default False
+        Write into a folder that holds something else.
+    watcher : Watcher, optional
+        Told how it goes.
+
+    Returns
+    -------
+    Reproduction
+    """
+    folder, watcher = Path(folder), watcher or Watcher()
+    order = chosen(names)
+    if not order:
+        raise InputError(f"name at least one experiment, or all; known: {', '.join(EXPERIMENTS)}")
+    if jobs is not None and (not is_integer(jobs) or jobs < 1):
+        raise InputError(f"jobs must be an integer ≥ 1, got {jobs!r}")
+    sizes = {name: EXPERIMENTS[name].sizes(quick=quick, trials=trials, rng=rng) for name in order}
+    _claim(folder, force)
+    plan = {name: EXPERIMENTS[name].tasks(sizes[name]) for name in order}
+    journal = Journal(folder / LOG)
+    try:
+        return _Run(folder, plan, sizes, journal, watcher, _options(trials, quick, rng), quick).go(jobs or cores())
+    finally:
+        journal.close()
+
+
+def _claim(folder: Path, force: bool) -> None:
+    """Refuse a folder with someone else's files, before the work starts."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file where a folder was expected; choose another with -o")
+    if folder.is_dir() and not (folder / MARK).exists() and any(folder.iterdir()) and not force:
+        raise InputError(
+            f"{folder} holds something else and is not touched; choose another folder with -o, or say --force to write "
+            "into it (nothing in it is deleted)"
+        )
+    make_folder(folder)
+    if not (folder / MARK).exists():
+        write_text(folder / MARK, json.dumps(machine(), indent=1) + "\n")
+
+
+def _options(trials: int | None, quick: bool, rng: int) -> str:
+    return (
+        (f" --trials {trials}" if trials is not None else "")
+        + (" --quick" if quick else "")
+        + (f" --seed {rng}" if rng else "")
+    )
+
+
+def _seeds(sizes: Sizes) -> list[int] | None:
+    """The first seed and the last, of experiments that have trials of their own."""
+    return None if sizes["trials"] is None else [sizes["rng"], sizes["rng"] + sizes["trials"] - 1]
+
+
+@dataclass
+class _Run:
+    folder: Path
+    plan: dict[str, list[Task]]
+    sizes: dict[str, Sizes]
+    journal: Journal
+    watcher: Watcher
+    options: str
+    quick: bool
+
+    def go(self, jobs: int) -> Reproduction:
+        done = self.journal.done
+        left = {name: {key for t in tasks if (key := key_of(name, t)) not in done} for name, tasks in self.plan.items()}
+        todo = [(name, t) for name, tasks in self.plan.items() for t in tasks if key_of(name, t) in left[name]]
+        total = sum(map(len, self.plan.values()))
+        found = Reproduction(self.folder, kept=total - len(todo))
+        cost = sum(EXPERIMENTS[name].cost(task) for name, task in todo)
+        self.watcher.begin(list(self.plan), found.kept, total, cost)
+        waiting = list(self.plan)
+        self._conclude(waiting, left, found)
+        with closing(run_all(todo, jobs)) as running:
+            for finished in running:
+                if finished.found is None:
+                    found.troubles.append(finished)
+                else:
+                    self.journal.append(finished.name, finished.task, finished.found, finished.seconds)
+                found.run += 1
+                left[finished.name].discard(key_of(finished.name, finished.task))
+                self.watcher.trial(finished, EXPERIMENTS[finished.name].cost(finished.task))
+                self._conclude(waiting, left, found)
+        found.results = {name: found.results[name] for name in self.plan if name in found.results}
+        return found
+
+    def _conclude(self, waiting: list[str], left: dict[str, set[str]], found: Reproduction) -> None:
+        """Files of every experiment that has no trial left, and the page."""
+        ready = [name for name in waiting if not left[name] and not any(left.get(n) for n in EXPERIMENTS[name].needs)]
+        for name in ready:
+            waiting.remove(name)
+            experiment, done = EXPERIMENTS[name], self.journal.done
+            kept = [(task, done[key]) for task in self.plan[name] if (key := key_of(name, task)) in done]
+            if self.plan[name] and not kept:
+                continue  # every trial failed; the troubles say why
+            rows = [{**task, **row} for task, (row, _) in kept]
+            others = {n: found.results[n] for n in experiment.needs if n in found.results}
+            result = experiment.conclude(self.sizes[name], rows, others)
+            found.results[name] = result
+            command = f"unrelu reproduce {name}{self.options}"
+            seconds = sum(seconds for _, (_, seconds) in kept)
+            write_files(self.folder / name, experiment, result, command, seconds, quick=self.quick)
+            self.watcher.experiment(name, result)
+        if ready:
+            self._write_page(found)
+
+    def _write_page(self, found: Reproduction) -> None:
+        about: dict[str, Any] = {**machine(), "written": time.strftime("%Y-%m-%d %H:%M")}
+        sections = []
+        for name in EXPERIMENTS:
+            path = self.folder / name / "section.json"
+            if path.is_file():
+                sections.append(json.loads(path.read_text(encoding="utf-8")))
+        about["experiments"] = [
+            {key: section[key] for key in ("name", "command", "sizes", "trials", "seconds", "counts")}
+            for section in sections
+        ]
+        about["seeds"] = {s["name"]: _seeds(s["sizes"]) for s in sections}
+        about["failed trials"] = [f"{t.name}: {t.trouble}" for t in found.troubles]
+        write_text(self.folder / MARK, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+        write_text(found.report, page(self.folder, sections, about))

@@ -1,0 +1,153 @@
+"""``unrelu locate``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unrelu.distances.complete import complete_distances
+from unrelu.distances.completion import DistanceCompletion
+from unrelu.errors import CompletionWarning, InputError
+from unrelu.history import Record, Stop
+from unrelu.measurements import read_distances
+from unrelu.positions import check_positions_target, write_positions
+from unrelu.restraints import read_anchors, read_bounds
+from unrelu.shell.common import (
+    DONE,
+    NOT_CONVERGED,
+    AsJson,
+    Header,
+    Labels,
+    Missing,
+    check_output,
+    guarded,
+    out,
+    say,
+)
+
+__all__ = ["locate_command"]
+
+
+@guarded
+def locate_command(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Distances: lines 'name, name, distance\\[, sigma]', or a matrix; .csv, .tsv, .npy, .npz or .mtx."
+        ),
+    ],
+    dim: Annotated[int, typer.Option("--dim", "-d", help="How many coordinates a point has.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write the positions: .csv, .tsv, .xyz or, in space, .pdb.")
+    ],
+    cutoff: Annotated[float | None, typer.Option(help="Every distance that is not there is at least this.")] = None,
+    anchors: Annotated[
+        Path | None, typer.Option(help="Known positions, lines 'name, coordinates'; all points come in their frame.")
+    ] = None,
+    bounds: Annotated[
+        Path | None, typer.Option(help="Bounds on further distances, lines 'name, name, lower, upper'.")
+    ] = None,
+    squared: Annotated[bool, typer.Option("--squared", help="The file holds squared distances.")] = False,
+    sigma: Annotated[
+        float | None, typer.Option(help="Standard deviation of the distances.", show_default="estimated")
+    ] = None,
+    layout: Annotated[
+        str | None, typer.Option("--format", help="What the file holds: edges or matrix.", show_default="look")
+    ] = None,
+    missing: Missing = None,
+    header: Header = None,
+    labels: Labels = None,
+    start: Annotated[str, typer.Option(help="Where to start; auto finds out.")] = "auto",
+    loss: Annotated[str, typer.Option(help="How misfit is measured; auto finds out.")] = "auto",
+    tol: Annotated[float | None, typer.Option(help="Relative gradient norm at which to stop.")] = None,
+    max_iter: Annotated[int | None, typer.Option(help="Most iterations.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same answer.")] = 0,
+    plot: Annotated[Path | None, typer.Option(help="Where to draw a map: .png, .svg or .pdf.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Find the positions of points from some of their distances, and say which of them the data fix."""
+    inputs = [path for path in (file, anchors, bounds) if path is not None]
+    if dim < 1:
+        raise InputError(f"--dim must be at least 1, the number of coordinates of a point, got {dim}")
+    if sigma is not None and not sigma > 0:
+        raise InputError(f"--sigma must be a positive number, got {sigma:g}; leave it out to have it estimated")
+    check_positions_target(output, dim, inputs=inputs)
+    if plot is not None:
+        check_output(plot, (".png", ".svg", ".pdf"), [*inputs, output])
+        if dim > 3:
+            raise InputError(f"--plot draws up to three dimensions, got --dim {dim}; leave it out")
+    measured = read_distances(
+        file, layout=layout, header=header, labels=labels, missing=missing or (), repeats=sigma is not None
+    )
+    lower, upper = (None, None) if bounds is None else read_bounds(bounds, measured.names)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CompletionWarning)
+        completion = complete_distances(
+            measured.data,
+            dim,
+            cutoff=cutoff,
+            squared=squared,
+            sigma=sigma,
+            lower=lower,
+            upper=upper,
+            anchors=None if anchors is None else read_anchors(anchors, measured.names, dim),
+            loss=loss,
+            start=start,
+            max_iter=max_iter,
+            tol=tol,
+            rng=seed,
+            progress=not quiet and not as_json and sys.stderr.isatty(),
+            callback=None if quiet or as_json or sys.stderr.isatty() else _plain_line,
+            names=measured.names,
+        )
+    notes = [str(w.message) for w in caught if issubclass(w.category, CompletionWarning)]
+    if completion.verdict.code is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    write_positions(
+        output,
+        completion.points,
+        names=measured.names,
+        determinacy=completion.determinacy.tolist(),
+        components=completion.components,
+        standard_errors=completion.standard_errors,
+        comment=f"{completion.size} points from {len(completion.pairs)} distances by unrelu locate",
+    )
+    if plot is not None:
+        from unrelu.plots import save_figure
+        from unrelu.plots_map import draw_map
+
+        save_figure(draw_map(completion), plot)
+    written = [str(path) for path in (output, plot) if path is not None]
+    if as_json:
+        about = {**completion.summary(), "explanation": completion.explain()}
+        out(
+            json.dumps({**about, "output": str(output), "plot": None if plot is None else str(plot), "warnings": notes})
+        )
+    else:
+        for note in notes:
+            say(f"warning: {note}")
+        if not quiet:
+            _report(completion, written)
+    if quiet and not completion.verdict.converged:
+        say(f"not converged: {completion.verdict.reason}")
+    return DONE if completion.verdict.converged else NOT_CONVERGED
+
+
+def _plain_line(record: Record) -> None:
+    if record.iteration % 10 == 0:
+        norm = "" if record.gradient_norm is None else f", gradient norm {record.gradient_norm:.3e}"
+        say(f"iteration {record.iteration}: objective {record.objective:.3e}{norm}")
+
+
+def _report(completion: DistanceCompletion, written: list[str]) -> None:
+    out(completion.explain())
+    seconds = completion.history[-1].seconds if len(completion.history) else 0.0
+    out(f"Relative residual {completion.residual:.2e}, {seconds:.2f} s.")
+    for path in written:
+        out(f"wrote {path}")

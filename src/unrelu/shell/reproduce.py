@@ -1,0 +1,75 @@
+"""``unrelu reproduce``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unrelu.shell.common import DONE, INTERRUPTED, NOT_CONVERGED, guarded, out, say
+
+if TYPE_CHECKING:
+    from unrelu.experiments.reproduce import Reproduction
+
+__all__ = ["reproduce_command"]
+
+FOLDER = "unrelu-reproduction"
+
+
+@guarded
+def reproduce_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME…", help="Tables and figures, or all; without one, lists them.")
+    ] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials per setting.", show_default="as in the paper")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer trials and smaller sizes; minutes in all.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Processes, one thread each.", show_default="one per core")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for results.", show_default=f"{FOLDER}[-quick]")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the first trial.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds something else.")] = False,
+) -> int:
+    """Run the paper's tables and figures, and put them beside the printed numbers on one page.
+
+    Finished trials are kept as they finish: a run that was stopped goes on where it was when the same command is given
+    again. A claim that is not reproduced is a verdict on the page, not a failure.
+    """
+    # Other commands need not wait for what only this one loads.
+    from unrelu.experiments.registry import EXPERIMENTS
+    from unrelu.experiments.reproduce import reproduce
+    from unrelu.experiments.watch import Bars, Lines
+
+    if not names:
+        width = max(map(len, EXPERIMENTS))
+        for name, experiment in EXPERIMENTS.items():
+            out(f"{name:<{width}}  {experiment.title} ({experiment.where}{', extra' if experiment.extra else ''})")
+        out(f"{'all':<{width}}  every one of them except extras")
+        return DONE
+    folder = output if output is not None else Path(FOLDER + ("-quick" if quick else ""))
+    began = time.perf_counter()
+    watcher = Bars() if sys.stderr.isatty() else Lines()
+    try:
+        with watcher:
+            found = reproduce(
+                names, folder, trials=trials, quick=quick, jobs=jobs, rng=seed, force=force, watcher=watcher
+            )
+    except KeyboardInterrupt:
+        say(f"interrupted; finished trials are kept in {folder}, and the same command goes on from there")
+        return INTERRUPTED
+    out(_summary(found, time.perf_counter() - began))
+    for trouble in found.troubles[:5]:
+        say(f"error: a trial of {trouble.name} failed: {trouble.trouble}")
+    return NOT_CONVERGED if found.troubles else DONE
+
+
+def _summary(found: Reproduction, seconds: float) -> str:
+    lines = []
+    for name, result in found.results.items():
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in result.counts().items())
+        lines.append(f"{name}: {counts or 'no claims'}")
+    trials = f"{found.run} trials run, {found.kept} kept from before, {seconds:.0f} s"
+    return "\n".join([*lines, trials, f"wrote {found.report}"])

@@ -177,6 +177,21 @@ def test_scaling_the_data_scales_the_bounds(scale):
     assert np.array_equal(np.array(one.bounds(i, j)) * scale, np.array(other.bounds(i, j)))
 
 
+def test_a_row_of_zeros_is_zero_though_the_fit_has_rounding_there():
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((20, 2))
+    U[0] = 0
+    M = U @ U.T
+    X = np.where(rng.random((20, 20)) < 0.9, M, np.nan)
+    X[0, 0] = 0
+    X[0, 1:4] = X[1:4, 0] = np.nan
+    completion = completed(X, 2, threshold=None, start=U + 1e-14 * rng.standard_normal(U.shape))
+    low, high = completion.bounds(0, np.arange(20))
+    assert (low <= 0).all()
+    assert (high >= 0).all()
+    assert (high - low).max() < SHARP
+
+
 def test_bounds_broadcast_and_are_symmetric():
     _, completion, rng = with_undetermined_rows(0, 1)
     i, j = np.arange(3)[:, None], rng.integers(0, 100, 4)

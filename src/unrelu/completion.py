@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu import factors
+from unrelu.certificates.agreement import cleared
 from unrelu.certificates.determinacy import LEVELS, Determinacy, determine
 from unrelu.certificates.direct import DataError
 from unrelu.certificates.intervals import entry_bounds
@@ -211,7 +212,7 @@ class Completion:
         """
         i, j = self._places(rows, cols)
         observations, error, found = self._judged
-        factor = self.factor.astype(np.float64) / np.sqrt(observations.unit)
+        factor, _ = cleared(observations, self.factor.astype(np.float64) / np.sqrt(observations.unit))
         sizes = np.linalg.norm(factor, axis=1)
         bound = max(UNPROVED, 2 * self.residual) * sizes
         for number, group in enumerate(found.groups):

@@ -147,7 +147,8 @@ def test_rows_without_a_place_are_listed_with_a_warning():
     ):
         completion = unrelu.complete(X, 3, unknown=unknown, rng=0)
     assert completion.undetermined_rows.tolist() == [5]
-    assert "the other 1 are undetermined" in completion.verdict.reason
+    assert "the other 1 could not be placed" in completion.verdict.reason
+    assert "1 of 120 rows are not determined by the data" in completion.verdict.reason
     rest = np.delete(np.arange(120), 5)
     assert np.abs((completion.matrix() - M)[np.ix_(rest, rest)]).max() < 1e-8
 

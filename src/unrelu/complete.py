@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -157,13 +158,12 @@ def complete(
             outcome = run(problem, solver, factors, stopping, truth=truth, callback=told)
             outcome = judged(problem, outcome, solver, generator) if problem.norm > 0 else outcome
             missing = undetermined(observations, rank, outcome.point.factor, None)
-    _warn_of_rows(observations, missing)
     point, unit = outcome.point, observations.unit
     misfit = float(np.sqrt(4 * point.value))
     root = observations.dtype.type(np.sqrt(unit))
     residual = misfit / problem.norm if problem.norm else (0.0 if misfit == 0 else float("inf"))
     said = "; ".join([outcome.verdict.reason, *remarks(observations, point.factor, residual)])
-    return Completion(
+    completion = Completion(
         factor=point.factor * root,
         verdict=Verdict(outcome.verdict.code, said),
         history=outcome.history,
@@ -185,6 +185,24 @@ def complete(
         side=observations.seen,
         unknown=unknown,
     )
+    if missing.size and completion.verdict.converged:
+        completion = _exactly(completion)
+    _warn_of_rows(observations, completion.undetermined_rows)
+    return completion
+
+
+def _exactly(completion: Completion) -> Completion:
+    """Some rows could not be placed: say which of them the data leave open, for others may be fixed by each other."""
+    rows = np.flatnonzero(~completion.determined)
+    words = (
+        f"{rows.size} of {completion.size} rows are not determined by the data"
+        if rows.size
+        else "all rows are determined by the data"
+    )
+    verdict = Verdict(completion.verdict.code, f"{completion.verdict.reason}; {words}")
+    exact = replace(completion, undetermined_rows=rows, verdict=verdict)
+    exact.__dict__["_judged"] = completion.__dict__["_judged"]  # what was found is found
+    return exact
 
 
 def rank_checked(rank: Any, n: int) -> int:

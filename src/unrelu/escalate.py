@@ -314,7 +314,7 @@ def _part(
         verdict = Verdict(
             Stop.CONVERGED,
             f"{verdict.reason}; the {len(rows)} rows that could be placed are {words}, the other "
-            f"{problem.size - len(rows)} are undetermined ({problem.loss.name} loss, tried clique)",
+            f"{problem.size - len(rows)} could not be placed ({problem.loss.name} loss, tried clique)",
         )
     point = problem.evaluate(whole.astype(problem.dtype))
     missing = undetermined(problem.observations, problem.rank, whole, placement)

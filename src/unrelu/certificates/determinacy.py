@@ -196,8 +196,8 @@ def _bodies(
                 continue
             body = grown
             proofs += ["reflection"] if "reflection" not in proofs else []
-        groups = sorted([body, *others], key=lambda group: -len(group.rows))
-    return sorted(done, key=lambda group: -len(group.rows)), proofs
+        groups = sorted([body, *others], key=lambda group: (-len(group.rows), group.rows[0]))
+    return sorted(done, key=lambda group: (-len(group.rows), group.rows[0])), proofs
 
 
 def _mirrored_rows(observations: Observations, factor: Floats, error: DataError, body: Group) -> Group | None:

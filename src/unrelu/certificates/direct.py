@@ -135,7 +135,7 @@ def direct_groups(
             grow(find_blocks(observations, rank, rng, among=left), 2)
         if len(groups) == before:
             break
-    return sorted(groups, key=lambda group: -len(group.rows))
+    return sorted(groups, key=lambda group: (-len(group.rows), group.rows[0]))
 
 
 def from_block(observations: Observations, factor: Floats, error: DataError, seed: Indices) -> Group | None:

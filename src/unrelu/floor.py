@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unrelu.observations import Observations
-from unrelu.placement import find_blocks
+from unrelu.placement import several_blocks
 from unrelu.problems.psd import PSDProblem
 
 __all__ = ["Floor"]
@@ -34,7 +34,7 @@ class Floor:
     def of(cls, observations: Observations, rank: int, rng: np.random.Generator) -> Floor:
         """Estimate it from fully seen blocks with more rows than the rank."""
         found = []
-        for rows in find_blocks(observations, rank, rng):
+        for rows in several_blocks(observations, rank, rng):
             if len(rows) < rank + 2:
                 continue
             block, _ = observations.pairs(rows, rows)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unrelu.attach import Frame
 from unrelu.observations import Observations
 
-__all__ = ["Placement", "best_placement", "find_blocks", "place", "steadied", "undetermined"]
+__all__ = ["Placement", "best_placement", "find_blocks", "place", "several_blocks", "steadied", "undetermined"]
 
 Array = NDArray[np.floating[Any]]
 Indices = NDArray[np.intp]
@@ -24,7 +24,7 @@ Indices = NDArray[np.intp]
 # The seed block is looked for among so many rows, from so many of them; first, from a few, among fewer rows (and at
 # least this multiple of the rank).
 SEARCHED, TRIES = 1000, 60
-FEW_SEARCHED, PER_RANK, FEW_TRIES = 400, 30, 6
+FEW_SEARCHED, PER_RANK, FEW_TRIES, SOME_TRIES = 400, 30, 6, 12
 # Seed blocks tried while some rows are not reached.
 SEEDS = 4
 # A block need not be larger than this many times the rank (plus a few rows) to be well conditioned.
@@ -148,7 +148,7 @@ def steadied(observations: Observations, rank: int, first: Placement, rng: np.ra
     weights = 1 / (misfit**2 + np.median(misfit) ** 2)
     total, weight = first.factor[known] * weights[:, None], weights.copy()
     others = 0
-    for seed in find_blocks(observations, rank, rng):
+    for seed in several_blocks(observations, rank, rng):
         if others == AVERAGED or len(np.intersect1d(seed, first.seed)) > len(seed) // 2:
             continue
         other = place(observations, rank, seed, rng)
@@ -222,6 +222,11 @@ def find_blocks(
             if share > WEAKEST_SEED:
                 found.append((share, rows[able[members]]))
     return [members for _, members in sorted(found, key=lambda pair: -pair[0])]
+
+
+def several_blocks(observations: Observations, rank: int, rng: np.random.Generator) -> list[Indices]:
+    """Blocks to average over: from a dozen tries, or from many where those find none."""
+    return find_blocks(observations, rank, rng, SOME_TRIES) or find_blocks(observations, rank, rng)
 
 
 def _grow(

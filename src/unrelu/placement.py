@@ -225,7 +225,9 @@ def find_blocks(
 
 
 def several_blocks(observations: Observations, rank: int, rng: np.random.Generator) -> list[Indices]:
-    """Blocks to average over: from a dozen tries, or from many where those find none."""
+    """Blocks to average over: from many tries where that is cheap, else from a dozen unless those find none."""
+    if observations.size <= FEW_SEARCHED:
+        return find_blocks(observations, rank, rng)
     return find_blocks(observations, rank, rng, SOME_TRIES) or find_blocks(observations, rank, rng)
 
 

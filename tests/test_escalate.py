@@ -109,6 +109,7 @@ def test_a_fit_that_creeps_past_the_limit_is_not_told_to_go_on():
     completion = unrelu.complete(X, 36, rng=0, tol=0)
     assert completion.history[-1].iteration <= 100
     assert completion.verdict.code == "underdetermined"
+    assert "max_iter" not in completion.verdict.reason
     assert "lower the rank, or see more entries" in completion.verdict.reason
 
 

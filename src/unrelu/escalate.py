@@ -385,9 +385,10 @@ def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdi
     creeping = outcome.verdict.code in (Stop.MAX_ITERATIONS, Stop.STALLED)
     if unknowns <= pairs or not (outcome.verdict.converged or creeping):
         return None
+    ended = outcome.verdict.reason if outcome.verdict.converged else f"stopped after {outcome.iteration} iterations"
     return Verdict(
         Stop.UNDERDETERMINED,
-        f"{outcome.verdict.reason}, but rank {problem.rank} leaves {unknowns} numbers free and only {pairs} distinct "
+        f"{ended}, but rank {problem.rank} leaves {unknowns} numbers free and only {pairs} distinct "
         f"entries were seen, so many matrices fit as well ({words}); lower the rank, or see more entries",
     )
 

@@ -264,3 +264,10 @@ def test_a_lone_triangle_that_cannot_close_is_named():
     D = np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 1.0], [5.0, 1.0, 0.0]])
     with pytest.raises(unrelu.InputError, match=r"by 3 in the triangle \(0, 1, 2\): 5 between 0 and 2, but 1 \+ 1"):
         unrelu.complete_distances(D, 2)
+
+
+def test_more_dimensions_than_points_are_refused():
+    D = np.linalg.norm(np.eye(5)[:, None] - np.eye(5)[None], axis=2)
+    with pytest.raises(unrelu.InputError, match=r"dim must be at most 5, the number of points, .* got 6"):
+        unrelu.complete_distances(D, 6)
+    assert unrelu.complete_distances(D[:2, :2], 3).points.shape == (2, 3)

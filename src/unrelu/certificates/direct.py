@@ -14,7 +14,6 @@ rows known well are believed most. Nothing here depends on how Û was found.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -239,9 +238,3 @@ def _bounds(
     good = room > 0
     result[good] = (misfit[good] + sizes[left][good] * counted[good]) / room[good]
     return result
-
-
-def relative_bound(group: Group, factor: NDArray[Any]) -> float:
-    """The largest δ_i of the group as a share of the largest row."""
-    sizes = np.linalg.norm(factor, axis=1)
-    return float(group.bound[group.inside].max() / sizes.max())

@@ -30,6 +30,8 @@ LOSSES = ("auto", "distances", "squared", "one-sided", "censored")
 STARTS = ("auto", "paths", "trilateration")
 # Up to this many anchors all distances between them are used; beyond, those to some of them.
 MOST_ANCHORS = 60
+# Two atoms in space are still in space: so many dimensions are allowed however few points there are.
+LEAST_DIM = 3
 
 
 def complete_distances(
@@ -124,6 +126,8 @@ def complete_distances(
         anchors=anchors,
         names=names,
     )
+    if dim > max(ranges.size, LEAST_DIM):
+        raise InputError(f"dim must be at most {ranges.size}, the number of points, which span no more; got {dim}")
     misfit, loss_name = _misfit(loss, ranges)
     given = _given_start(start, ranges.size, dim)
     effort = _effort(tol, max_iter, loss, ranges)

@@ -24,6 +24,8 @@ Array = NDArray[np.floating[Any]]
 
 # 1/ρ in units of ‖M_Ω‖_F: with unit Gaussian factors at n=200, r=5 this is ρ = 0.03.
 THRESHOLD = 0.1
+# The power of ‖W_Ω − M_Ω‖_F/√δ in the X-update.
+POWERS = {"ball": 1, "printed": 2}
 # Residual balancing: ρ doubles or halves when one residual is this many times the other, at most so often.
 IMBALANCE, BALANCE_EVERY = 10.0, 10
 # Above this size the nuclear norm of X, which needs all its singular values, is recorded only now and then.
@@ -44,7 +46,8 @@ class ADMM(Solver[_State]):
     """min ‖Y‖_*  subject to  X = Y and ‖X_Ω − M_Ω‖_F² ≤ δ, eq. (cvx).
 
     X is Y + Λ/ρ moved onto the ball, Y the singular value thresholding of X − Λ/ρ at 1/ρ. The projection moves W_Ω to
-    (W_Ω + tM_Ω)/(1 + t) with t = ‖W_Ω − M_Ω‖_F/√δ − 1; the paper prints squares there. For δ = 0, X_Ω = M_Ω.
+    (W_Ω + tM_Ω)/(1 + t) with t = ‖W_Ω − M_Ω‖_F/√δ − 1; for δ = 0, X_Ω = M_Ω. The paper prints
+    t = ‖W_Ω − M_Ω‖_F²/δ − 1, which lands inside the ball; ``projection="printed"`` runs that.
 
     Parameters
     ----------
@@ -56,6 +59,8 @@ class ADMM(Solver[_State]):
         ρ, in the inverse unit of the data. The paper does not state it. Default: 1/ρ = 0.1 ‖M_Ω‖_F.
     adaptive : bool, default True
         Double or halve ρ when the primal residual ‖X − Y‖ and the dual one ρ‖Y − Y_old‖ are far apart.
+    projection : {"ball", "printed"}
+        Onto the ball, or the X-update as the paper prints it, which solves another problem when δ > 0.
     stopping : {"relative", "paper"}
         "paper": ‖X − Y‖_F ≤ 1e-4, in the units of the data; the default rule is the same relative to ‖M_Ω‖_F.
 
@@ -74,6 +79,7 @@ class ADMM(Solver[_State]):
     sigma: float | None = None
     rho: float | None = None
     adaptive: bool = True
+    projection: str = "ball"
     stopping: str = "relative"
 
     name = "admm"
@@ -90,6 +96,7 @@ class ADMM(Solver[_State]):
         for name in ("delta", "sigma"):
             value = getattr(self, name)
             self.need(value is None or (is_number(value) and value >= 0), name, "a finite number ≥ 0")
+        self.need(self.projection in POWERS, "projection", " or ".join(POWERS))
         if self.delta is not None and self.sigma is not None:
             raise InputError("admm takes delta or sigma, from which delta follows, not both")
 
@@ -131,7 +138,7 @@ class ADMM(Solver[_State]):
         """
         bands, L, R, X, V = problem.bands, state.left, state.right, state.X, state.V
         radius = self._radius(problem)
-        pull = 1.0 if radius == 0 else _pull(bands, L, R, V, radius)
+        pull = 1.0 if radius == 0 else _pull(bands, L, R, V, radius, POWERS[self.projection])
 
         def visit(chunk: list[Band]) -> tuple[float, float]:
             misfit = gap = 0.0
@@ -180,14 +187,14 @@ class ADMM(Solver[_State]):
         return {"nuclear_norm": float(scipy.linalg.svdvals(state.X, check_finite=False).sum())}
 
 
-def _pull(bands: BandKernel, L: Array, R: Array, V: Array, radius: float) -> float:
-    """By which share of its residual W = 2Y − V must move to be within the radius."""
+def _pull(bands: BandKernel, L: Array, R: Array, V: Array, radius: float, power: int) -> float:
+    """By which share of its residual W = 2Y − V moves: t/(1 + t) with t = (distance/radius)^power − 1."""
 
     def visit(chunk: list[Band]) -> float:
         return sum(square_sum(bands.residual(band, 2 * (L[band.rows] @ R.T) - V[band.rows])) for band in chunk)
 
     distance = float(np.sqrt(sum(bands.over(visit))))
-    return 0.0 if distance <= radius else 1 - radius / distance
+    return 0.0 if distance <= radius else 1 - (radius / distance) ** power
 
 
 def _threshold(V: Array, at: float, rank: int, basis: Array | None) -> tuple[tuple[Array, Array, Array | None], bool]:

@@ -41,6 +41,20 @@ def test_admm_keeps_within_the_ball():
         assert np.sum((own - M)[seen] ** 2) == pytest.approx(delta, rel=1e-3)
 
 
+def test_admm_with_the_step_as_printed_solves_another_problem():
+    made = planted(200, 5, sigma=1e-2, rng=[0, 17])
+    X, delta = relu(made.matrix), float(np.sum((made.matrix - made.truth) ** 2))
+    errors = {}
+    for projection in ("ball", "printed"):
+        how = unrelu.ADMM(delta=delta, projection=projection, stopping="paper")
+        completion = unrelu.complete(X, 5, method=how, rng=1)
+        assert completion.verdict.converged
+        own = completion.left @ completion.right.T
+        errors[projection] = np.linalg.norm(own - made.matrix) / np.linalg.norm(made.matrix)
+    assert errors["ball"] == pytest.approx(1.1e-2, rel=0.05)  # both measured with another implementation
+    assert errors["printed"] == pytest.approx(6.0e-3, rel=0.05)
+
+
 def test_scaled_gd_on_b():
     M, X = instance(1000, 20)
     completion = unrelu.complete(X, 20, method=unrelu.ScaledGD(stopping="paper"), rng=1)
@@ -89,6 +103,7 @@ def test_adaptive_momentum_undoes_what_does_not_help():
     ("make", "text"),
     [
         (lambda: unrelu.ADMM(rho=0), "rho of admm must be a finite positive number, got 0"),
+        (lambda: unrelu.ADMM(projection="cone"), "projection of admm must be ball or printed, got 'cone'"),
         (lambda: unrelu.ADMM(delta=-1), "delta of admm must be a finite number ≥ 0, got -1"),
         (lambda: unrelu.ADMM(delta=1, sigma=1), "admm takes delta or sigma, from which delta follows, not both"),
         (lambda: unrelu.ScaledGD(step_size=-0.5), "step_size of scaled-gd must be a finite positive number, got -0.5"),

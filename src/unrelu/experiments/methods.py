@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FigureMethods"]
 
-# Names on the figure; gradient descent with the step that fits the paper's table, and with the longest safe one.
+# Names on the figure; gradient descent with the step that fits the paper's table, and with the longest safe one; ADMM
+# with the projection, and with the X-update as printed.
 METHODS = {
     "default": "unrelu default",
     "gd": "GD",
@@ -37,10 +38,13 @@ METHODS = {
     "pam": "PAM",
     "scaled-gd": "ScaledGD",
     "admm": "ADMM",
+    "admm-printed": "ADMM, printed step",
     "gnmr": "GNMR",
 }
 # Seconds of the slow ones at the paper's size, roughly.
-COSTS = {"admm": 10.0, "gnmr": 16.0, "pam": 3.0}
+COSTS = {"admm": 10.0, "admm-printed": 10.0, "gnmr": 16.0, "pam": 3.0}
+# Second readings, which stand in the table but not for the paper's methods in its claims.
+SECOND = ("gd-slow", "admm-printed")
 # "As fast", "slightly faster" and "substantially faster", as ratios of CPU times.
 ALIKE, SUBSTANTIAL = 2.0, 5.0
 # Up to this relative error a completion counts as reasonable.
@@ -65,6 +69,7 @@ class FigureMethods(Experiment):
             {"n": sizes["n"], "r": sizes["r"], "sigma": sigma, "method": method, "seed": sizes["rng"] + trial}
             for method in order
             for sigma in sizes["sigmas"]
+            if method in _methods(sigma)
             for trial in range(sizes["trials"])
         ]
 
@@ -81,7 +86,7 @@ class FigureMethods(Experiment):
         """Box plots, medians, and the order of the methods."""
         lines: list[dict[str, Cell]] = []
         for sigma in sizes["sigmas"]:
-            for method, label in METHODS.items():
+            for method, label in _methods(sigma).items():
                 group = _group(rows, sigma, method)
                 low, middle, high = np.quantile(numbers(group, "cpu"), [0.25, 0.5, 0.75])
                 lines.append(
@@ -114,20 +119,28 @@ class FigureMethods(Experiment):
             notes=(
                 "CPU seconds of the start and the iterations (of the default: of everything it tries), without making "
                 "the data, in a process with one thread. “GD” takes the longest step that is safe; the step that fits "
-                "the paper's table is half of it. ADMM is given δ = ‖Δ‖_F², as in the paper.",
+                "the paper's table is half of it. ADMM is given δ = ‖Δ‖_F², as in the paper; “printed step” has the "
+                "square of the distance in its X-update, as the paper prints it, and is the same without noise.",
             ),
         )
 
 
 def _solver(method: str, made: Planted) -> Solver[Any]:
+    delta = float(np.sum((made.matrix - made.truth) ** 2))
     table: dict[str, Callable[[], Solver[Any]]] = {
         "momentum-pam": lambda: MomentumPAM(stopping="paper"),
         "pam": lambda: PAM(stopping="paper"),
         "scaled-gd": lambda: ScaledGD(stopping="paper"),
-        "admm": lambda: ADMM(delta=float(np.sum((made.matrix - made.truth) ** 2)), stopping="paper"),
+        "admm": lambda: ADMM(delta=delta, stopping="paper"),
+        "admm-printed": lambda: ADMM(delta=delta, projection="printed", stopping="paper"),
         "gnmr": lambda: GNMR(stopping="paper"),
     }
     return table[method]()
+
+
+def _methods(sigma: float) -> dict[str, str]:
+    """Those that are run at a noise level: without noise both readings of ADMM are one."""
+    return {method: label for method, label in METHODS.items() if sigma > 0 or method != "admm-printed"}
 
 
 def _solve(task: Task) -> Row:
@@ -217,7 +230,7 @@ def _median(rows: Sequence[Row], sigma: float, method: str, name: str) -> float:
 
 def _claims(sizes: Sizes, rows: Sequence[Row]) -> list[Judgement]:
     sigmas = sizes["sigmas"]
-    theirs = [method for method in METHODS if method not in ("default", "gd-slow")]
+    theirs = [method for method in METHODS if method != "default" and method not in SECOND]
 
     def ratio(method: str) -> list[float]:
         return [_median(rows, s, method, "cpu") / _median(rows, s, "gd", "cpu") for s in sigmas]
@@ -273,6 +286,7 @@ def _noisy_claims(
     off_by = max(times, key=lambda m: abs(np.log(times[m])))
     clean = {m: _median(rows, noisy, m, "clean") for m in theirs}
     nonconvex = max(value for m, value in clean.items() if m != "admm")
+    printed = _median(rows, noisy, "admm-printed", "clean")
     return [
         judge_claim(
             "methods/noisy-error",
@@ -289,8 +303,9 @@ def _noisy_claims(
         ),
         judge_claim(
             "convex/worse",
-            clean["admm"] > 1.2 * nonconvex,
-            f"error against M* at σ = {noisy:g}: ADMM {clean['admm']:.2g}, the worst of the others {nonconvex:.2g}",
+            min(clean["admm"], printed) > 1.2 * nonconvex,
+            f"error against M* at σ = {noisy:g}: ADMM {clean['admm']:.2g}, with its step as printed {printed:.2g}, the "
+            f"worst of the others {nonconvex:.2g}",
         ),
     ]
 
@@ -326,10 +341,10 @@ def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
     sigmas = sizes["sigmas"]
     drawn = figure(7.4, 0.7 + 2.5 * len(sigmas))
     axes = drawn.subplots(len(sigmas), 2, squeeze=False)
-    names = list(METHODS.values())
     for line, sigma in zip(axes, sigmas, strict=True):
+        methods = _methods(sigma)
         for ax, quantity in zip(line, ("error", "cpu"), strict=True):
-            boxes(ax, [numbers(_group(rows, sigma, m), quantity) for m in METHODS], names, ours=0)
+            boxes(ax, [numbers(_group(rows, sigma, m), quantity) for m in methods], list(methods.values()), ours=0)
             ax.set_title(f"σ = {sigma:g}", fontsize="medium")
         line[1].set_yticklabels([])
         line[0].set_xlabel("completion error ‖M̂ − M‖$_F$/‖M‖$_F$")

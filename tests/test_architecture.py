@@ -14,7 +14,10 @@ SOURCE = Path(unrelu.__file__).parent
 # The way through, in order; files of one room share a line.
 ROOMS = [
     ["errors"],
-    ["delimited", "files"],
+    ["disk"],
+    ["delimited"],
+    ["files"],
+    ["inputs"],
     ["observations"],
     ["pieces", "remarks"],
     ["sampling", "datasets"],

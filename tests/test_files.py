@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import stat
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from unrelu import disk
+from unrelu.disk import replacing
 from unrelu.errors import InputError
-from unrelu.files import READABLE, WRITABLE, Table, check_target, read_matrix, replacing, write_matrix
+from unrelu.files import READABLE, WRITABLE, Table, read_matrix, write_matrix
 
 NAN = np.nan
 
@@ -49,6 +52,9 @@ def assert_table(table: Table, values, rows=None, columns=None) -> None:
     np.testing.assert_array_equal(table.values, values)
     assert table.values.dtype == np.float64
     assert (table.rows, table.columns) == (rows, columns)
+
+
+check_target = partial(disk.check_target, accepted=WRITABLE)
 
 
 def assert_refused(expected: str, action, *args, **options) -> None:
@@ -488,7 +494,7 @@ def test_files_that_cannot_be_read(folder, monkeypatch, error, message):
     def refuse(*args, **options):
         raise error
 
-    monkeypatch.setattr("unrelu.files.open", refuse, raising=False)
+    monkeypatch.setattr("unrelu.disk.open", refuse, raising=False)
     assert_refused(message, read_text, "1,2")
 
 

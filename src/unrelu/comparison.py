@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unrelu.files import replacing
+from unrelu.disk import replacing
 from unrelu.history import Stop, finite
 
 __all__ = ["FAILED", "NOT_INSTALLED", "REFUSED", "Comparison", "Row"]

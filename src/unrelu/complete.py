@@ -17,10 +17,11 @@ from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, 
 from unrelu.escalate import escalate, judged
 from unrelu.history import Record, Verdict
 from unrelu.initialise import STARTS, Start
+from unrelu.inputs import same_labels
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.losses import LOSSES, Loss
-from unrelu.observations import Observations, same_labels
+from unrelu.observations import Observations
 from unrelu.placement import undetermined
 from unrelu.problems.psd import PSDProblem
 from unrelu.progress import Bar

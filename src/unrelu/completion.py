@@ -16,12 +16,13 @@ from unrelu.certificates.agreement import cleared
 from unrelu.certificates.determinacy import LEVELS, Determinacy, determine
 from unrelu.certificates.direct import DataError
 from unrelu.certificates.intervals import entry_bounds
+from unrelu.disk import replacing
 from unrelu.errors import InputError, unknown_name
-from unrelu.files import replacing
 from unrelu.history import History, Record, Stop, Verdict, finite
+from unrelu.inputs import same_labels
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
-from unrelu.observations import Observations, same_labels
+from unrelu.observations import Observations
 from unrelu.uncertainty import ErrorBars, Noise
 
 __all__ = ["Completion"]

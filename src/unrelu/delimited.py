@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
+from unrelu.errors import InputError
 
 __all__ = ["MISSING", "open_records", "printed_error", "quoted", "read_delimited", "shortest", "write_delimited"]
 

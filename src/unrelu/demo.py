@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from unrelu.complete import complete
 from unrelu.completion import Completion
 from unrelu.datasets import family
+from unrelu.disk import replacing
 from unrelu.errors import InputError
-from unrelu.files import replacing, write_matrix
+from unrelu.files import write_matrix
 from unrelu.history import Stop
 from unrelu.plots import draw_beside
 from unrelu.sampling import relu

@@ -1,16 +1,10 @@
-"""Matrices in files: csv, tsv, npy, npz and mtx, in and out.
-
-A file is replaced only when the new one is complete, so an interrupted run leaves the old one as it was.
-"""
+"""Matrices in files: csv, tsv, npy, npz and mtx, in and out."""
 
 from __future__ import annotations
 
-import errno
 import os
-import shutil
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,22 +15,12 @@ import scipy.io
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .delimited import read_delimited, shortest, write_delimited
-from .errors import InputError
+from unrelu.delimited import read_delimited, shortest, write_delimited
+from unrelu.disk import FilePath, check_target, opening, replacing
+from unrelu.errors import InputError
 
-__all__ = [
-    "DELIMITERS",
-    "READABLE",
-    "WRITABLE",
-    "Table",
-    "check_target",
-    "opening",
-    "read_matrix",
-    "replacing",
-    "write_matrix",
-]
+__all__ = ["DELIMITERS", "READABLE", "WRITABLE", "Table", "read_matrix", "write_matrix"]
 
-FilePath = str | os.PathLike[str]
 Labels = tuple[str, ...] | None
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -113,28 +97,6 @@ def read_matrix(
         shape = "×".join(map(str, table.values.shape))
         raise InputError(f"{path} holds an empty matrix ({shape}); expected at least one row and one column")
     return Table(_without(table.values, missing), table.rows, table.columns)
-
-
-@contextmanager
-def opening(path: FilePath, accepted: Sequence[str], what: str = "a matrix") -> Iterator[BinaryIO]:
-    """Lend an open file with one of the accepted extensions; whatever stands in the way comes out as an InputError."""
-    path = os.fspath(path)
-    try:
-        if os.path.isdir(path):
-            raise InputError(f"{path} is a folder where a file was expected; name a file in it")
-        with open(path, "rb") as handle:
-            _check_extension(path, os.path.splitext(path)[1].lower(), accepted)
-            if not handle.peek(1):
-                raise InputError(f"{path} is empty; expected {what}, so write the file again")
-            yield handle
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist; check the name and the folder it is in") from error
-    except PermissionError as error:
-        raise InputError(f"{path} may not be read (permission denied); change its permissions") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}; try a copy of it") from error
-    except MemoryError as error:
-        raise InputError(f"{path} does not fit into memory; read it on a larger machine") from error
 
 
 def _without(values: Any, missing: Sequence[str]) -> Any:
@@ -283,7 +245,7 @@ def write_matrix(
     ...     completed.read_text()
     'a,b\n1.0,0.1\n'
     """
-    check_target(path)
+    check_target(path, accepted=WRITABLE)
     if not overwrite and os.path.lexists(path):
         raise InputError(f"{path} is already there; choose another name or allow it to be overwritten")
     extension = os.path.splitext(path)[1].lower()
@@ -371,87 +333,3 @@ WRITABLE = tuple(_WRITERS)
 """Extensions that `write_matrix` knows."""
 READABLE = WRITABLE
 """Extensions that `read_matrix` knows."""
-
-
-@contextmanager
-def replacing(path: FilePath) -> Iterator[Path]:
-    """Lend a temporary file that takes the place of `path` when the block ends well.
-
-    Whatever ends the block early, a KeyboardInterrupt included, leaves the old file as it was and no
-    temporary one behind; an OSError comes out as an InputError. Of a symbolic link the target is replaced.
-
-    Parameters
-    ----------
-    path : str or path
-        The file to write.
-
-    Yields
-    ------
-    Path
-        An empty file in the same folder, with the same extension.
-    """
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
-    try:
-        temporary.touch()
-        yield temporary
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        advice = _ADVICE.get(error.errno, "choose another place for it")
-        raise InputError(f"{path} cannot be written: {reason}; {advice}") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
-_ADVICE = {
-    None: "see whether the disk is full",  # NumPy's array.tofile does not say
-    errno.ENOSPC: "free some space or choose another disk",
-    errno.EFBIG: "choose a disk that takes larger files",
-    errno.ENOENT: "make its folder first",
-}
-
-
-def check_target(path: FilePath, *, inputs: Iterable[FilePath] = (), accepted: Sequence[str] = WRITABLE) -> None:
-    """Refuse a file that could not be written in the end, before the work starts.
-
-    Parameters
-    ----------
-    path : str or path
-        The file to be written.
-    inputs : iterable of str or path
-        Files that must not be overwritten.
-    accepted : sequence of str
-        Extensions that the writer knows.
-
-    Raises
-    ------
-    InputError
-        If the extension is unknown, the folder is missing or closed, or the file is a folder or an input.
-    """
-    _check_extension(path, os.path.splitext(path)[1].lower(), accepted)
-    if os.path.isdir(path):
-        raise InputError(f"{path} is a folder where a file was expected; name a file in it")
-    folder = Path(os.path.realpath(path)).parent
-    if not folder.is_dir():
-        raise InputError(f"{path} cannot be written, for there is no folder {folder}; make it first")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"{path} cannot be written, for the folder {folder} is closed to you; choose another folder")
-    if os.path.exists(path) and not os.access(path, os.W_OK):
-        raise InputError(f"{path} is there and may not be written; change its permissions or choose another name")
-    for source in inputs:
-        same = os.path.realpath(source) == os.path.realpath(path)
-        with suppress(OSError):
-            same = same or os.path.samefile(source, path)
-        if same:
-            raise InputError(f"{path} is the input and would be overwritten; choose another name for the output")
-
-
-def _check_extension(path: FilePath, extension: str, accepted: Sequence[str]) -> None:
-    if extension not in accepted:
-        names = f"{', '.join(accepted[:-1])} or {accepted[-1]}"
-        got = repr(extension) if extension else "none"
-        raise InputError(f"{path} has no known format: expected the extension {names}, got {got}; rename or convert it")

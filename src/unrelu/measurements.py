@@ -12,10 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .delimited import MISSING, open_records
-from .distances.edges import EdgeList
-from .errors import InputError, unknown_name
-from .files import DELIMITERS, READABLE, FilePath, Table, opening, read_matrix
+from unrelu.delimited import MISSING, open_records
+from unrelu.disk import FilePath, opening
+from unrelu.distances.edges import EdgeList
+from unrelu.errors import InputError, unknown_name
+from unrelu.files import DELIMITERS, READABLE, Table, read_matrix
 
 __all__ = ["LAYOUTS", "Measurements", "number", "read_distances"]
 

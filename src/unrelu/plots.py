@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from unrelu.comparison import Comparison
 from unrelu.completion import Completion
+from unrelu.disk import replacing
 from unrelu.errors import InputError
-from unrelu.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .delimited import quoted, shortest
-from .errors import InputError
-from .files import DELIMITERS, FilePath, check_target, replacing
+from unrelu.delimited import quoted, shortest
+from unrelu.disk import FilePath, check_target, replacing
+from unrelu.errors import InputError
+from unrelu.files import DELIMITERS
 
 __all__ = ["POSITION_FILES", "axis_names", "check_positions_target", "write_positions"]
 

@@ -10,11 +10,12 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from .delimited import MISSING, open_records
-from .distances.edges import EdgeList
-from .errors import InputError
-from .files import DELIMITERS, FilePath, opening
-from .measurements import number
+from unrelu.delimited import MISSING, open_records
+from unrelu.disk import FilePath, opening
+from unrelu.distances.edges import EdgeList
+from unrelu.errors import InputError
+from unrelu.files import DELIMITERS
+from unrelu.measurements import number
 
 __all__ = ["read_anchors", "read_bounds"]
 

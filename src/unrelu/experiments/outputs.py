@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import unrelu
+from unrelu.disk import replacing
 from unrelu.errors import InputError
 from unrelu.experiments.base import Experiment, Result, Row, Table
 from unrelu.experiments.runner import cores
-from unrelu.files import replacing
 
 __all__ = ["csv_text", "machine", "make_folder", "trials_csv", "write_files", "write_text"]
 

@@ -15,8 +15,9 @@ import typer
 
 from unrelu.complete import complete
 from unrelu.completion import Completion
+from unrelu.disk import check_target
 from unrelu.errors import CompletionWarning, InputError
-from unrelu.files import check_target, read_matrix, write_matrix
+from unrelu.files import WRITABLE, read_matrix, write_matrix
 from unrelu.history import Record, Stop, finite
 from unrelu.initialise import STARTS
 from unrelu.kernels.memory import require_memory
@@ -90,7 +91,7 @@ def complete_command(
     """Complete a symmetric positive semidefinite matrix of known rank from the entries beyond a threshold."""
     limit = checked_threshold(threshold, no_threshold)
     inputs = [path for path in (file, unknown, truth) if path is not None]
-    check_target(output, inputs=inputs)
+    check_target(output, inputs=inputs, accepted=WRITABLE)
     written = {"--output": output, "--errors-out": errors_out, "--mask-out": mask_out}
     _distinct(written, inputs)
     table = read_matrix(file, header=header, labels=labels, missing=missing or ())
@@ -154,7 +155,7 @@ def _distinct(written: dict[str, Path | None], inputs: list[Path]) -> None:
     for name, path in written.items():
         if path is None:
             continue
-        check_target(path, inputs=inputs)
+        check_target(path, inputs=inputs, accepted=WRITABLE)
         real = os.path.realpath(path)
         if real in found:
             raise InputError(f"{found[real]} and {name} must be two files, got {path} for both")

@@ -127,16 +127,18 @@ class _Search:
         """A maximal clique that contains these rows, in favour of rows that are in none yet."""
         candidates = np.flatnonzero(self.seen[rows].all(axis=0) & np.diag(self.seen))
         candidates = np.setdiff1d(candidates, rows)
+        among = self.seen[np.ix_(candidates, candidates)]
+        weight = np.where(self.left[candidates], UNCOVERED, 1.0)
+        score = among @ weight + UNCOVERED * self.left[candidates]
+        standing: BoolArray = np.ones(len(candidates), dtype=bool)
         members = list(rows)
-        weight = np.where(self.left, UNCOVERED, 1.0)
-        while candidates.size:
-            among = self.seen[np.ix_(candidates, candidates)]
-            score = among @ weight[candidates] + UNCOVERED * self.left[candidates]
-            chosen = int(np.argmax(score))
+        while standing.any():
+            chosen = int(np.argmax(np.where(standing, score, -np.inf)))
             members.append(candidates[chosen])
-            keep = among[chosen]
-            keep[chosen] = False
-            candidates = candidates[keep]
+            leaving = standing & ~among[chosen]
+            leaving[chosen] = True
+            standing &= ~leaving
+            score -= among[:, leaving] @ weight[leaving]
         return np.sort(np.array(members, np.intp))
 
     def _factor(self, clique: Indices) -> tuple[FloatArray, float]:

@@ -10,7 +10,7 @@ import numpy as np
 from unrelu.certificates.bounds import convexity_radius
 from unrelu.certificates.geometry import Landscape, curvature
 from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task, numbers
-from unrelu.experiments.drawing import LOOKS, figure, quartile_line
+from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_line
 from unrelu.experiments.judging import judge_claim
 from unrelu.experiments.solve import descend, instance, off
 from unrelu.factors import align
@@ -161,8 +161,7 @@ def _draw(sizes: Sizes, rows: Sequence[Row], radius: float) -> Figure:
         quartile_line(right, x, rates, LOOKS[2 * k], words)
     left.axvline(radius, color="black", linestyle=":", label="proved neighbourhood")
     left.set(xlabel="distance of the start, ‖U₀ − U*‖$_F$/‖U*‖$_F$", ylabel="share of runs", ylim=(-0.05, 1.05))
-    handles, labels = left.get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small", frameon=False)
+    legend_below(drawn, left, 2)
     right.set_xscale("log")
     right.set(xlabel="distance of the start, ‖U₀ − U*‖$_F$/‖U*‖$_F$", ylabel="factor per iteration")
     for ax in (left, right):

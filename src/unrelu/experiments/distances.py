@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unrelu.complete import complete
 from unrelu.distances.complete import complete_distances
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
-from unrelu.experiments.drawing import LOOKS, figure, quartile_line
+from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_line
 from unrelu.experiments.judging import compare_number, judge_claim
 from unrelu.experiments.solve import descend, off
 
@@ -237,6 +237,5 @@ def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
         line[0].set_ylabel("error of the completed matrix")
     for ax in axes[-1]:
         ax.set_xlabel("smallest distances seen (%)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small", frameon=False)
+    legend_below(drawn, axes[0, 0], 4)
     return drawn

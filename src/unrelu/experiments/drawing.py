@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LOOKS", "SEEN", "Look", "boxes", "figure", "quartile_line", "readable"]
+__all__ = ["LOOKS", "SEEN", "Look", "boxes", "figure", "legend_below", "quartile_line", "readable"]
 
 SEEN = "#e69f00"  # the paper's orange
 
@@ -46,6 +46,12 @@ def figure(width: float = 7.0, height: float = 3.2) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def legend_below(drawn: Figure, ax: Any, columns: int) -> None:
+    """One legend under all axes, where it covers no data."""
+    handles, labels = ax.get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize="small", frameon=False)
 
 
 def quartile_line(ax: Any, x: Sequence[float], groups: Sequence[Sequence[float]], look: Look, label: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task
-from unrelu.experiments.drawing import LOOKS, figure
+from unrelu.experiments.drawing import LOOKS, figure, legend_below
 from unrelu.experiments.initialisation import START_NAMES
 from unrelu.experiments.judging import judge_claim
 from unrelu.experiments.solve import descend, instance, paper_start, thinned
@@ -132,6 +132,5 @@ def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
             ax.grid(alpha=0.3)
     axes[0, 0].set_ylabel("gradient norm α$_t$")
     axes[1, 0].set_ylabel("completion error γ$_t$")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="small", frameon=False)
+    legend_below(drawn, axes[0, 0], 4)
     return drawn

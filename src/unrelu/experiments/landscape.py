@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task, numbers
-from unrelu.experiments.drawing import LOOKS, figure
+from unrelu.experiments.drawing import LOOKS, figure, legend_below
 from unrelu.experiments.judging import judge_claim
 from unrelu.experiments.solve import descend, instance, thinned
 from unrelu.sampling import relu, uniform
@@ -129,6 +129,5 @@ def _draw(rows: Sequence[Row]) -> Figure:
         ax.set_xlabel("iteration t")
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("value (log scale)")
-    handles, labels = axes[0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower center", ncols=2, fontsize="small", frameon=False)
+    legend_below(drawn, axes[0], 2)
     return drawn

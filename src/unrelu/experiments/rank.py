@@ -9,7 +9,7 @@ import numpy as np
 
 from unrelu.complete import complete
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
-from unrelu.experiments.drawing import LOOKS, figure, quartile_line
+from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_line
 from unrelu.experiments.judging import compare_number, judge_claim
 from unrelu.experiments.solve import descend, instance, off, paper_start
 from unrelu.sampling import relu
@@ -185,6 +185,5 @@ def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
         ax.set_xlabel("rank r")
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("completion error")
-    handles, labels = axes[0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower center", ncols=3, fontsize="small", frameon=False)
+    legend_below(drawn, axes[0], 3)
     return drawn

@@ -25,7 +25,7 @@ from unrelu.experiments.rank import counting_limit
 from unrelu.experiments.registry import chosen
 from unrelu.experiments.reproduce import reproduce
 from unrelu.experiments.runner import _run, run_all
-from unrelu.experiments.solve import descend, paper_start, thinned
+from unrelu.experiments.solve import curves, descend, paper_start
 
 UNRELU = [sys.executable, "-m", "unrelu"]
 PLAIN = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
@@ -272,13 +272,14 @@ def test_printed_numbers_say_where_they_stand():
 # Small parts
 
 
-def test_thinned_keeps_both_ends():
-    places, values = thinned(np.arange(5000.0))
+def test_curves_keep_both_ends():
+    found = curves(gamma=np.arange(5000.0))
+    places, values = found["iteration"], found["gamma"]
     assert places[0] == 0
     assert places[-1] == 4999
     assert values == [float(p) for p in places]
     assert len(places) < 320
-    assert thinned(np.arange(3.0))[0] == [0, 1, 2]
+    assert curves(gamma=np.arange(3.0))["iteration"] == [0, 1, 2]
 
 
 def test_trials_as_csv_have_a_line_per_point_of_a_curve():

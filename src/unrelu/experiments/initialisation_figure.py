@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task
+from unrelu.experiments.base import Cell, Picture, Result, Row, Sizes, Table, Task
 from unrelu.experiments.drawing import LOOKS, figure, legend_below
-from unrelu.experiments.initialisation import START_NAMES
+from unrelu.experiments.initialisation import START_NAMES, FromStarts
 from unrelu.experiments.judging import judge_claim
-from unrelu.experiments.solve import descend, instance, paper_start, thinned
+from unrelu.experiments.solve import curves, descend, instance, paper_start
 from unrelu.sampling import relu
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ __all__ = ["FigureInitialisation"]
 CURVES = [*((start, True) for start in START_NAMES), ("tailored", False)]
 
 
-class FigureInitialisation(Experiment):
+class FigureInitialisation(FromStarts):
     """Gradient norm and completion error against iterations."""
 
     name = "figure-initialisation"
@@ -33,19 +33,7 @@ class FigureInitialisation(Experiment):
     full: ClassVar[Sizes] = {"trials": 5, "n": 200, "r": 5, "sigmas": [0.0, 1e-4, 1e-2], "most": 5000}
     quick: ClassVar[Sizes] = {"trials": 1, "most": 1500}
 
-    def tasks(self, sizes: Sizes) -> list[Task]:
-        """One per noise level, curve and matrix."""
-        fixed = {name: sizes[name] for name in ("n", "r", "most")}
-        return [
-            {**fixed, "sigma": sigma, "start": start, "scaled": scaled, "seed": sizes["rng"] + trial}
-            for sigma in sizes["sigmas"]
-            for trial in range(sizes["trials"])
-            for start, scaled in CURVES
-        ]
-
-    def cost(self, task: Task) -> float:
-        """Seconds, roughly."""
-        return 0.07 if task["start"] == "tailored" else task["most"] / 5000
+    runs: ClassVar = CURVES
 
     def trial(self, task: Task) -> Row:
         """One run with its curves."""
@@ -53,12 +41,12 @@ class FigureInitialisation(Experiment):
         X = relu(made.matrix)
         start, _ = paper_start(task["start"], X, task["r"], [task["seed"], 7], scaled=task["scaled"])
         found = descend(X, start, truth=made.matrix, most=task["most"])
-        places, gradient = thinned(2 * found.gradient)
+        alpha = 2 * found.gradient  # of the gradient as printed
         return {
             "iterations": found.iterations,
             "final_gamma": float(found.error[-1]),
             "straightness": _straightness(found.gradient),
-            "series": {"iteration": places, "alpha": gradient, "gamma": [float(v) for v in found.error[places]]},
+            "series": curves(alpha=alpha, gamma=found.error),
         }
 
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:

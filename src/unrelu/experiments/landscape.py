@@ -10,7 +10,7 @@ import numpy as np
 from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure, legend_below
 from unrelu.experiments.judging import judge_claim
-from unrelu.experiments.solve import descend, instance, thinned
+from unrelu.experiments.solve import curves, descend, instance
 from unrelu.sampling import relu, uniform
 
 if TYPE_CHECKING:
@@ -53,12 +53,11 @@ class FigureLandscape(Experiment):
         seen = task["sampling"] == "relu"
         X = relu(made.matrix) if seen else uniform(made.matrix, task["share"], rng)
         found = descend(X, start, truth=made.matrix, most=task["most"], threshold=0.0 if seen else None, step=1.0)
-        places, gradient = thinned(found.gradient)
         return {
             "final_gradient": float(found.gradient[-1]),
             "final_gamma": float(found.error[-1]),
             "iterations": found.iterations,
-            "series": {"iteration": places, "alpha": gradient, "gamma": [float(v) for v in found.error[places]]},
+            "series": curves(alpha=found.gradient, gamma=found.error),
         }
 
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:

@@ -17,7 +17,7 @@ from unrelu.run import Outcome, run
 from unrelu.solvers.gradient_descent import GradientDescent
 from unrelu.stopping import GradientNormBelow, MaxIterations
 
-__all__ = ["STEP", "Descent", "descend", "instance", "off", "paper_start", "thinned"]
+__all__ = ["STEP", "Descent", "curves", "descend", "instance", "off", "paper_start"]
 
 Array = NDArray[Any]
 
@@ -97,9 +97,15 @@ def off(factor: Array, truth: Array) -> float:
     return distance(factor, truth) / float(np.linalg.norm(truth.T @ truth))
 
 
-def thinned(values: Array, most: int = 250) -> tuple[list[int], list[float]]:
-    """At most so many of the values, first and last included, denser at the beginning; with their places."""
-    count = len(values)
+def curves(most: int = 250, **columns: Array) -> dict[str, list[float]]:
+    """Columns of a history at no more than so many iterations, first and last included, denser at the beginning.
+
+    Examples
+    --------
+    >>> found = curves(most=3, gamma=np.arange(100.0) / 2)
+    >>> found["iteration"][-3:], found["gamma"][-1]
+    ([39, 50, 99], 49.5)
+    """
+    count = min(map(len, columns.values()))
     places = np.unique(np.concatenate([np.arange(min(count, 40)), np.linspace(0, count - 1, most).round().astype(int)]))
-    places = places[places < count]
-    return places.tolist(), [float(v) for v in values[places]]
+    return {"iteration": places.tolist(), **{name: values[places].tolist() for name, values in columns.items()}}

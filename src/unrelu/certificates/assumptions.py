@@ -24,7 +24,6 @@ __all__ = [
     "check_assumption_3",
     "check_assumptions",
     "check_noise",
-    "check_threshold",
     "search_assumption_3",
 ]
 
@@ -335,29 +334,6 @@ def _paths(partition: Partition, seen: BoolArray) -> tuple[list[Link], int]:
             queue.extend(reached)
             waiting.difference_update(reached)
     return links, parts
-
-
-def check_threshold(U: ArrayLike, threshold: float, partition: Partition | None = None) -> AssumptionReport:
-    """The Example (Positive-Threshold Mask): Assumption 3 where the entries of UUᵀ at or above a threshold are seen.
-
-    Parameters
-    ----------
-    U : array of shape (n, r)
-    threshold : float
-        η.
-    partition : Partition, optional
-        Default for r = 2: the twelve sectors of the paper's figure; otherwise cones.
-
-    Examples
-    --------
-    >>> U = np.random.default_rng(0).standard_normal((400, 2))
-    >>> check_threshold(U, 0.0).holds, check_threshold(U, 0.5).holds
-    (True, False)
-    """
-    factor = as_factor(U)
-    if partition is None:
-        partition = sector_partition(factor) if factor.shape[1] == 2 else cone_partition(factor, "rows")
-    return check_assumption_3(partition, factor @ factor.T >= threshold)
 
 
 def search_assumption_3(

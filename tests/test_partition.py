@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from unrelu import InputError
+from unrelu.certificates.assumption_search import check_assumptions, search_assumption_3
 from unrelu.certificates.assumptions import (
     check_assumption_1,
     check_assumption_2,
     check_assumption_3,
-    check_assumptions,
     check_noise,
-    search_assumption_3,
 )
 from unrelu.certificates.discover import find_partition
 from unrelu.certificates.nets import covering_bound, sphere_net

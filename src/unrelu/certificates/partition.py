@@ -31,6 +31,8 @@ Indices = NDArray[np.intp]
 
 # Half the opening of the paper's cones: u lies in C_k if its angle to a_k is at most π/12.
 CONE = pi / 12
+# σ_r/σ_1 below this is a rank below r, to rounding.
+RANK = 1e-10
 # 2^r orthants are held in a list.
 MOST_ORTHANTS_RANK = 16
 
@@ -114,6 +116,12 @@ class Partition:
     def conditions(self) -> FloatArray:
         """σ_r/σ_1 of each block: zero to rounding where its rank is below r."""
         return np.array([_condition(block) for block in self.blocks])
+
+    @property
+    def full_rank(self) -> NDArray[np.bool_]:
+        """Which groups have rank r."""
+        full: NDArray[np.bool_] = self.conditions > RANK
+        return full
 
 
 def _least_eigenvalue(block: FloatArray) -> float:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import unrelu
 from unrelu import InputError
-from unrelu.certificates.assumptions import search_assumption_3
+from unrelu.certificates.assumption_search import search_assumption_3
 from unrelu.certificates.bounds import (
     convexity_radius,
     error_constant,

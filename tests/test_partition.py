@@ -6,27 +6,24 @@ import numpy as np
 import pytest
 
 from unrelu import InputError
+from unrelu.certificates.assumption_search import check_assumptions, search_assumption_3
 from unrelu.certificates.assumptions import (
     check_assumption_1,
     check_assumption_2,
     check_assumption_3,
-    check_assumptions,
     check_noise,
-    check_threshold,
-    search_assumption_3,
 )
 from unrelu.certificates.discover import find_partition
+from unrelu.certificates.nets import covering_bound, sphere_net
 from unrelu.certificates.partition import (
     CONE,
     Partition,
     cone_partition,
-    covering_bound,
     in_cones,
     orthant_partition,
     sector_partition,
-    sphere_net,
-    threshold_limits,
 )
+from unrelu.certificates.thresholds import check_threshold, threshold_limits
 from unrelu.observations import Observations
 
 

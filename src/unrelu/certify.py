@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from unrelu.attach import Frame
 from unrelu.certificates.agreement import cleared
 from unrelu.certificates.certificate import Certificate, Shortage
-from unrelu.certificates.determinacy import DEFICIENT, PROVED, Determinacy, determine, prove_by_stress
+from unrelu.certificates.determinacy import PROVED, Determinacy
+from unrelu.certificates.determine import determine, prove_by_stress
 from unrelu.certificates.direct import DataError
 from unrelu.certificates.pattern import as_factor
+from unrelu.certificates.rows_outside import DEFICIENT
 from unrelu.complete import complete
 from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError, is_number

@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from unrelu.by_piece import complete_by_piece
 from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, positions, unknown_name
-from unrelu.escalate import escalate, judged
 from unrelu.history import Record, Verdict
 from unrelu.initialise import STARTS, Start
 from unrelu.inputs import same_labels
@@ -30,6 +30,7 @@ from unrelu.run import run
 from unrelu.solvers import METHODS, Solver
 from unrelu.stopping import MaxIterations, StoppingRule
 from unrelu.uncertainty import pairs_checked
+from unrelu.verdicts import judged
 
 __all__ = ["complete"]
 
@@ -152,7 +153,7 @@ def complete(
     with Bar(problem, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
         if auto_all and problem.norm > 0:
-            attempts = escalate(problem, solver, stopping, generator, truth=truth, callback=told)
+            attempts = complete_by_piece(problem, solver, stopping, generator, truth=truth, callback=told)
             outcome, start_name, missing = attempts.outcome, attempts.start, attempts.undetermined
         else:
             factors, start_name = _starting_factors(start, solver, observations, rank, generator)

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu import factors
 from unrelu.certificates.agreement import cleared
-from unrelu.certificates.determinacy import LEVELS, Determinacy, determine
+from unrelu.certificates.determinacy import LEVELS, Determinacy
+from unrelu.certificates.determine import determine
 from unrelu.certificates.direct import DataError
 from unrelu.certificates.intervals import entry_bounds
 from unrelu.disk import replacing

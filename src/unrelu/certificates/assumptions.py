@@ -5,35 +5,27 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from unrelu.certificates.discover import find_partition
-from unrelu.certificates.partition import Partition, cone_partition, orthant_partition, sector_partition
-from unrelu.certificates.pattern import Mask, Pattern, as_factor
+from unrelu.certificates.links import Link, links_by_paths, links_by_span, seen_between
+from unrelu.certificates.partition import Partition
+from unrelu.certificates.pattern import Mask, Pattern
 from unrelu.errors import InputError, positions
-from unrelu.observations import Observations
 
 __all__ = [
     "AssumptionReport",
     "check_assumption_1",
     "check_assumption_2",
     "check_assumption_3",
-    "check_assumptions",
     "check_noise",
-    "check_threshold",
-    "search_assumption_3",
 ]
 
 BoolArray = NDArray[np.bool_]
 Indices = NDArray[np.intp]
-Link = tuple[int, int]
-
-# σ_r/σ_1 below this is a rank below r, to rounding.
-RANK = 1e-10
+# The name of a violated condition, and a sentence.
+Failure = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,17 +94,16 @@ class AssumptionReport:
 
 
 def _report(
-    assumption: str, partition: Partition, failures: Iterable[tuple[str, str] | None], links: Iterable[Link] = ()
+    assumption: str, partition: Partition, failures: Iterable[Failure | None], links: Iterable[Link] = ()
 ) -> AssumptionReport:
     found = [failure for failure in failures if failure is not None]
-    full = bool((partition.conditions > RANK).all())
     return AssumptionReport(
         assumption,
         not found,
         tuple(dict.fromkeys(name for name, _ in found)),
         tuple(reason for _, reason in found),
         partition.groups,
-        float(partition.eigenvalues.min()) if full else 0.0,
+        float(partition.eigenvalues.min()) if partition.full_rank.all() else 0.0,
         tuple(links),
     )
 
@@ -127,6 +118,7 @@ def check_assumption_1(partition: Partition) -> AssumptionReport:
 
     Examples
     --------
+    >>> from unrelu.certificates.partition import orthant_partition
     >>> U = np.random.default_rng(0).standard_normal((60, 2))
     >>> check_assumption_1(orthant_partition(U)).holds
     True
@@ -136,8 +128,8 @@ def check_assumption_1(partition: Partition) -> AssumptionReport:
     return _report("1", partition, [_rank_failure("1", partition)])
 
 
-def _rank_failure(name: str, partition: Partition) -> tuple[str, str] | None:
-    deficient = np.flatnonzero(~(partition.conditions > RANK))
+def _rank_failure(name: str, partition: Partition) -> Failure | None:
+    deficient = np.flatnonzero(~partition.full_rank)
     if deficient.size == 0:
         return None
     k = int(deficient[0])
@@ -159,6 +151,7 @@ def check_assumption_2(partition: Partition, mask: Mask) -> AssumptionReport:
 
     Examples
     --------
+    >>> from unrelu.certificates.partition import orthant_partition
     >>> U = np.random.default_rng(0).standard_normal((60, 2))
     >>> check_assumption_2(orthant_partition(U), U @ U.T >= 0).holds
     True
@@ -166,63 +159,35 @@ def check_assumption_2(partition: Partition, mask: Mask) -> AssumptionReport:
     ('2 (entries)', '2 (span)')
     """
     seen = _matching(partition, mask)
-    K, r = len(partition.groups), partition.rank
-    failures = [_block_failure("2 (blocks)", partition, seen)]
+    steps = _consecutive if partition.kind in ("orthants", "sectors") else _connected
+    links, failures = steps(partition, seen)
+    return _report("2", partition, [_block_failure("2 (blocks)", partition, seen), *failures], links)
+
+
+def _consecutive(partition: Partition, seen: BoolArray) -> tuple[list[Link], list[Failure]]:
+    """Steps from each group to the next, and what is wrong with the others."""
+    needed = partition.rank**2
     links: list[Link] = []
-    if partition.kind in ("orthants", "sectors"):
-        for k in range(K - 1):
-            count, spans = _cross(partition, seen, k + 1, k)
-            name = f"groups {partition.labels[k]} and {partition.labels[k + 1]}"
-            if count < r * r:
-                failures.append(
-                    ("2 (entries)", f"Condition 2 (entries): {name} see {count} of each other, not {r * r}.")
-                )
-            if not spans:
-                failures.append(
-                    ("2 (span)", f"Condition 2 (span): what {name} see of each other leaves a rotation free.")
-                )
-            if spans and count >= r * r:
-                links.append((k, k + 1))
-    else:
-        links = _connect_by_span(partition, seen)
-        if len(links) < K - 1:
-            failures.append(
-                ("2 (span)", f"Condition 2 (span): the groups fall into {K - len(links)} parts that may be rotated.")
-            )
-    return _report("2", partition, failures, links)
+    failures: list[Failure] = []
+    for k in range(len(partition.groups) - 1):
+        count, spans = seen_between(partition, seen, k + 1, k)
+        name = f"groups {partition.labels[k]} and {partition.labels[k + 1]}"
+        if count < needed:
+            failures.append(("2 (entries)", f"Condition 2 (entries): {name} see {count} of each other, not {needed}."))
+        if not spans:
+            failures.append(("2 (span)", f"Condition 2 (span): what {name} see of each other leaves a rotation free."))
+        if spans and count >= needed:
+            links.append((k, k + 1))
+    return links, failures
 
 
-def _cross(partition: Partition, seen: BoolArray, k: int, j: int) -> tuple[int, bool]:
-    """How many entries were seen between two groups, and whether their products span the r×r matrices."""
-    block = seen[np.ix_(partition.groups[k], partition.groups[j])]
-    block = block | seen[np.ix_(partition.groups[j], partition.groups[k])].T
-    count = int(np.count_nonzero(block))
-    r = partition.rank
-    if count < r * r:
-        return count, False
-    A, B = _unit_rows(partition.blocks[k]), _unit_rows(partition.blocks[j])
-    # Σ over seen (i, l) of (a_i ⊗ b_l)(a_i ⊗ b_l)ᵀ = Σ_i a_i a_iᵀ ⊗ Σ_l b_l b_lᵀ.
-    left = np.einsum("ia,ib->iab", A, A)
-    right = np.einsum("il,lc,ld->icd", block.astype(np.float64), B, B, optimize=True)
-    gram = np.einsum("iab,icd->acbd", left, right, optimize=True).reshape(r * r, r * r)
-    values = np.linalg.eigvalsh(gram)
-    return count, bool(values[0] > RANK * values[-1])
-
-
-def _unit_rows(block: NDArray[np.float64]) -> NDArray[np.float64]:
-    lengths = np.linalg.norm(block, axis=1, keepdims=True)
-    return block / np.where(lengths > 0, lengths, 1)
-
-
-def _connect_by_span(partition: Partition, seen: BoolArray) -> list[Link]:
-    part = list(range(len(partition.groups)))
-    links = []
-    for k in range(len(part)):
-        for j in range(k):
-            if part[k] != part[j] and _cross(partition, seen, k, j)[1]:
-                part = [part[j] if p == part[k] else p for p in part]
-                links.append((j, k))
-    return links
+def _connected(partition: Partition, seen: BoolArray) -> tuple[list[Link], list[Failure]]:
+    """Any steps that connect the groups, and the failure if they fall apart."""
+    links = links_by_span(partition, seen)
+    parts = len(partition.groups) - len(links)
+    if parts == 1:
+        return links, []
+    return links, [("2 (span)", f"Condition 2 (span): the groups fall into {parts} parts that may be rotated.")]
 
 
 def check_assumption_3(partition: Partition, mask: Mask, noise: ArrayLike | float | None = None) -> AssumptionReport:
@@ -235,9 +200,10 @@ def check_assumption_3(partition: Partition, mask: Mask, noise: ArrayLike | floa
     ‖Q_k − Q_l‖_F by either. Groups without rows fail (c) and are no steps of a path.
 
     The assumption asks for *some* groups; that it fails for these does not say that there are none
-    (:func:`search_assumption_3` tries several). For a symmetric Ω it holds for some collection exactly if cliques of
-    rank r cover all rows and hang together through intersections of rank r: with I_k × I_l seen, I_k ∪ I_l is a clique,
-    and two such cliques that follow each other on a path share I_l; conversely A, A ∩ B, B is a path.
+    (:func:`~unrelu.certificates.assumption_search.search_assumption_3` tries several). For a symmetric Ω it holds for
+    some collection exactly if cliques of rank r cover all rows and hang together through intersections of rank r: with
+    I_k × I_l seen, I_k ∪ I_l is a clique, and two such cliques that follow each other on a path share I_l; conversely
+    A, A ∩ B, B is a path.
 
     Parameters
     ----------
@@ -248,6 +214,7 @@ def check_assumption_3(partition: Partition, mask: Mask, noise: ArrayLike | floa
 
     Examples
     --------
+    >>> from unrelu.certificates.partition import sector_partition
     >>> U = np.random.default_rng(0).standard_normal((400, 2))
     >>> report = check_assumption_3(sector_partition(U), U @ U.T >= 0)
     >>> report.holds, report.path(0, 2)
@@ -257,7 +224,7 @@ def check_assumption_3(partition: Partition, mask: Mask, noise: ArrayLike | floa
     """
     seen = _matching(partition, mask)
     uncovered = partition.uncovered
-    links, parts = _paths(partition, seen)
+    links, parts = links_by_paths(partition, seen)
     K = len(partition.groups)
     failures = [
         (
@@ -276,7 +243,7 @@ def check_assumption_3(partition: Partition, mask: Mask, noise: ArrayLike | floa
     return _report("3", partition, failures, links)
 
 
-def check_noise(U: ArrayLike, noise: ArrayLike | float) -> tuple[str, str] | None:
+def check_noise(U: ArrayLike, noise: ArrayLike | float) -> Failure | None:
     """The proposition's noise condition ‖Δ‖_∞ < min ‖u_k‖²/2: None if it holds, else its name and a sentence.
 
     Examples
@@ -303,7 +270,7 @@ def _matching(partition: Partition, mask: Mask) -> BoolArray:
     return pattern.mask
 
 
-def _block_failure(name: str, partition: Partition, seen: BoolArray) -> tuple[str, str] | None:
+def _block_failure(name: str, partition: Partition, seen: BoolArray) -> Failure | None:
     """Whether some entry within a group was not seen."""
     for k, group in enumerate(partition.groups):
         unseen = np.argwhere(~seen[np.ix_(group, group)])
@@ -311,127 +278,3 @@ def _block_failure(name: str, partition: Partition, seen: BoolArray) -> tuple[st
             places = positions([(group[i], group[j]) for i, j in unseen[:3]], len(unseen))
             return name, f"Condition {name}: within group {partition.labels[k]} nothing was seen at {places}."
     return None
-
-
-def _paths(partition: Partition, seen: BoolArray) -> tuple[list[Link], int]:
-    """A forest of shortest paths over fully seen blocks, and how many trees it has."""
-    member = sp.csr_array(partition.membership.T)
-    waiting = {k for k, group in enumerate(partition.groups) if len(group)}
-    links: list[Link] = []
-    parts = 0
-    while waiting:
-        parts += 1
-        first = min(waiting)
-        waiting.discard(first)
-        queue = deque([first])
-        while queue and waiting:
-            k = queue.popleft()
-            group = partition.groups[k]
-            # A group is reached if it has no row that some row of this one did not see, either way round.
-            one_way = member @ (~seen[group].all(axis=0)).astype(np.float32) == 0
-            other_way = member @ (~seen[:, group].all(axis=1)).astype(np.float32) == 0
-            reached = [j for j in np.flatnonzero(one_way | other_way).tolist() if j in waiting]
-            links += [(k, j) for j in reached]
-            queue.extend(reached)
-            waiting.difference_update(reached)
-    return links, parts
-
-
-def check_threshold(U: ArrayLike, threshold: float, partition: Partition | None = None) -> AssumptionReport:
-    """The Example (Positive-Threshold Mask): Assumption 3 where the entries of UUᵀ at or above a threshold are seen.
-
-    Parameters
-    ----------
-    U : array of shape (n, r)
-    threshold : float
-        η.
-    partition : Partition, optional
-        Default for r = 2: the twelve sectors of the paper's figure; otherwise cones.
-
-    Examples
-    --------
-    >>> U = np.random.default_rng(0).standard_normal((400, 2))
-    >>> check_threshold(U, 0.0).holds, check_threshold(U, 0.5).holds
-    (True, False)
-    """
-    factor = as_factor(U)
-    if partition is None:
-        partition = sector_partition(factor) if factor.shape[1] == 2 else cone_partition(factor, "rows")
-    return check_assumption_3(partition, factor @ factor.T >= threshold)
-
-
-def search_assumption_3(
-    U: ArrayLike, mask: Mask, noise: ArrayLike | float | None = None, rng: Any = None
-) -> tuple[AssumptionReport, Partition]:
-    """The first collection of groups for which Assumption 3 holds, of several that are tried; else the last one.
-
-    In turn: the paper's cones or sectors; the same without those of rank below r; cones around rows; and cliques
-    found from the pattern and the values (:func:`~unrelu.certificates.discover.find_partition`).
-
-    Examples
-    --------
-    >>> U = np.random.default_rng(0).standard_normal((150, 3))
-    >>> report, groups = search_assumption_3(U, U @ U.T >= 0)
-    >>> report.holds, groups.kind
-    (True, 'found')
-    """
-    factor = as_factor(U)
-    pattern = Pattern.of(mask)
-    report: AssumptionReport | None = None
-    for partition in _candidates(factor, pattern, rng):
-        report = check_assumption_3(partition, pattern)
-        if report.holds:
-            break
-    if report is None:
-        raise InputError("no group of rows was seen in full with rank r, so there is nothing to check")
-    failure = None if noise is None else check_noise(factor, noise)
-    if failure is not None:
-        report = AssumptionReport(
-            "3",
-            False,
-            (*report.failed, failure[0]),
-            (*report.reasons, failure[1]),
-            report.groups,
-            report.lambda_,
-            report.links,
-        )
-    return report, partition
-
-
-def _candidates(U: NDArray[np.float64], pattern: Pattern, rng: Any) -> Iterable[Partition]:
-    r = U.shape[1]
-    if r <= 4:
-        groups = sector_partition(U) if r == 2 else cone_partition(U)
-        yield groups
-        full = groups.conditions > RANK
-        if full.any() and not full.all():
-            yield groups.keep(full)
-    around = cone_partition(U, "rows")
-    full = around.conditions > RANK
-    if full.any():
-        yield around.keep(full)
-    values = np.where(pattern.mask, U @ U.T, np.nan)
-    found = find_partition(Observations.of(values, threshold=None), r, rng)
-    if found is not None:
-        yield found
-
-
-def check_assumptions(
-    U: ArrayLike, mask: Mask | None = None, noise: ArrayLike | float | None = None, rng: Any = None
-) -> dict[str, AssumptionReport]:
-    """All three: 1 and 2 on the orthants of the factor, 3 on whatever groups satisfy it; ReLU sampling if no mask.
-
-    Examples
-    --------
-    >>> U = np.random.default_rng(0).standard_normal((400, 2))
-    >>> {name: report.holds for name, report in check_assumptions(U).items()}
-    {'1': True, '2': True, '3': True}
-    """
-    factor = as_factor(U)
-    pattern = Pattern.of(factor @ factor.T >= 0 if mask is None else mask)
-    orthants = orthant_partition(factor)
-    return {
-        "1": check_assumption_1(orthants),
-        "2": check_assumption_2(orthants, pattern),
-        "3": search_assumption_3(factor, pattern, noise, rng)[0],
-    }

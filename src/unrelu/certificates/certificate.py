@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.certificates.assumptions import AssumptionReport, check_assumption_3, check_assumptions
+from unrelu.certificates.assumption_search import check_assumptions
+from unrelu.certificates.assumptions import AssumptionReport, check_assumption_3
 from unrelu.certificates.determinacy import Determinacy
 from unrelu.certificates.discover import find_partition
 from unrelu.certificates.geometry import curvature

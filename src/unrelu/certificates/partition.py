@@ -7,27 +7,23 @@ Within a group every entry was seen; the assumptions of the paper say how groups
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
-from math import acos, asin, ceil, cos, pi, sin
+from math import asin, cos, pi
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.certificates.nets import EPSILON, sphere_net
 from unrelu.certificates.pattern import as_factor
 from unrelu.errors import InputError
 
 __all__ = [
     "CONE",
     "Partition",
-    "ThresholdLimits",
     "cone_partition",
-    "covering_bound",
     "in_cones",
     "orthant_partition",
     "sector_partition",
-    "sphere_net",
-    "threshold_limits",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -35,11 +31,10 @@ Indices = NDArray[np.intp]
 
 # Half the opening of the paper's cones: u lies in C_k if its angle to a_k is at most π/12.
 CONE = pi / 12
-# The paper's net: chords of at most ¼, which is an angle below π/12 (Lemma union-C: 31/32 > cos π/12).
-EPSILON = 0.25
-# 2^r orthants, and 9^r cones, are held in lists.
+# σ_r/σ_1 below this is a rank below r, to rounding.
+RANK = 1e-10
+# 2^r orthants are held in a list.
 MOST_ORTHANTS_RANK = 16
-MOST_NET_RANK = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +116,12 @@ class Partition:
     def conditions(self) -> FloatArray:
         """σ_r/σ_1 of each block: zero to rounding where its rank is below r."""
         return np.array([_condition(block) for block in self.blocks])
+
+    @property
+    def full_rank(self) -> NDArray[np.bool_]:
+        """Which groups have rank r."""
+        full: NDArray[np.bool_] = self.conditions > RANK
+        return full
 
 
 def _least_eigenvalue(block: FloatArray) -> float:
@@ -204,9 +205,9 @@ def cone_partition(U: ArrayLike, centres: ArrayLike | str = "net", angle: float 
     U : array of shape (n, r)
         The planted factor.
     centres : "net", "rows" or array of shape (K, r), default "net"
-        Unit vectors a_k: those of :func:`sphere_net`, as in the paper; or ("rows") row directions chosen so that any
-        two are more than ¼ apart and every row is within ¼ of one. By the paper's packing argument these too are at
-        most 9^r; unlike those of the net no cone is empty.
+        Unit vectors a_k: those of :func:`~unrelu.certificates.nets.sphere_net`, as in the paper; or ("rows") row
+        directions chosen so that any two are more than ¼ apart and every row is within ¼ of one. By the paper's packing
+        argument these too are at most 9^r; unlike those of the net no cone is empty.
     angle : float, default π/12
         Half the opening.
 
@@ -214,7 +215,7 @@ def cone_partition(U: ArrayLike, centres: ArrayLike | str = "net", angle: float 
     --------
     >>> U = np.random.default_rng(0).standard_normal((300, 3))
     >>> partition = cone_partition(U, "rows")
-    >>> partition.uncovered.size, len(partition.groups) <= covering_bound(3, 0.25)
+    >>> partition.uncovered.size, len(partition.groups) <= 9**3
     (0, True)
     """
     factor = as_factor(U)
@@ -245,77 +246,6 @@ def in_cones(points: ArrayLike, centres: ArrayLike, angle: float = CONE) -> NDAr
     return inside
 
 
-def covering_bound(rank: int, epsilon: float = EPSILON) -> float:
-    """(1 + 2/ε)^r, which the smallest ε-net of the unit sphere does not exceed, eq. (covering-number).
-
-    Examples
-    --------
-    >>> covering_bound(3)
-    729.0
-    """
-    if rank < 1 or not epsilon > 0:
-        raise InputError(f"rank must be at least 1 and epsilon positive, got {rank} and {epsilon}")
-    return (1 + 2 / epsilon) ** rank
-
-
-@lru_cache(maxsize=8)
-def _net(rank: int, angle: float) -> FloatArray:
-    """Unit vectors within ``angle`` of every unit vector, by circles of latitude.
-
-    A point at polar angle φ, within δ of that of its circle, φ_k, and within ψ along it, is at most d away with
-    cos d = cos(φ − φ_k) − sin φ sin φ_k (1 − cos ψ); δ is the same for every circle and ψ as large as d ≤ angle allows.
-    """
-    if rank == 1:
-        return np.array([[1.0], [-1.0]])
-    if angle >= pi:
-        return np.eye(1, rank)
-    if rank == 2:
-        count = max(1, ceil(pi / angle - 1e-12))
-        turns = 2 * pi * np.arange(count) / count
-        return np.column_stack([np.cos(turns), np.sin(turns)])
-    # With angle/√2 for either way the circles are as far apart as the points on them; a whole number of bands fits.
-    bands = max(1, ceil(pi / (2 * angle / 2**0.5)))
-    half = pi / (2 * bands)
-    points = []
-    for band in range(bands):
-        polar = half * (2 * band + 1)
-        low, high = half * 2 * band, half * 2 * (band + 1)
-        reach = 1.0 if low <= pi / 2 <= high else max(sin(low), sin(high))
-        share = (cos(half) - cos(angle)) / (reach * sin(polar))
-        along = pi if share >= 2 else acos(1 - share)
-        circle = _net(rank - 1, along)
-        points.append(np.column_stack([np.full(len(circle), cos(polar)), sin(polar) * circle]))
-    return np.vstack(points)
-
-
-def sphere_net(rank: int, epsilon: float = EPSILON) -> FloatArray:
-    """An ε-net of the unit sphere (Definition eps-net): every unit vector is within ε of one of these.
-
-    Not the smallest, which nobody knows, but built so that the covering holds by construction; the tests count at
-    most (1 + 2/ε)^r points for the paper's ε = ¼ at every rank offered.
-
-    Parameters
-    ----------
-    rank : int, 1 to 5
-    epsilon : float, default ¼
-
-    Returns
-    -------
-    ndarray of shape (K, rank)
-
-    Examples
-    --------
-    >>> len(sphere_net(2)), len(sphere_net(3)) < covering_bound(3)
-    (13, True)
-    """
-    if not 1 <= rank <= MOST_NET_RANK:
-        raise InputError(f"nets are built for ranks from 1 to {MOST_NET_RANK}, got {rank}; use centres='rows'")
-    if not 0 < epsilon <= 2:
-        raise InputError(f"epsilon must be above 0 and at most 2, got {epsilon!r}")
-    net: FloatArray = _net(rank, 2 * asin(epsilon / 2)).copy()
-    return net
-
-
 def _separated_rows(U: FloatArray) -> FloatArray:
     """Row directions, each more than ¼ from those before it, until every row is within ¼ of one."""
     lengths = np.linalg.norm(U, axis=1)
@@ -329,74 +259,3 @@ def _separated_rows(U: FloatArray) -> FloatArray:
         centres.append(directions[int(np.argmin(closest))])
         closest = np.maximum(closest, directions @ centres[-1])
     return np.array(centres)
-
-
-@dataclass(frozen=True)
-class ThresholdLimits:
-    """Up to which threshold η (entries ≥ η seen) the conditions of Assumption 3 hold for some groups, without noise.
-
-    Attributes
-    ----------
-    inside, linked : float
-        The largest η at which (b), all entries within groups, and (d), a path of fully seen blocks between any two
-        groups, hold.
-    printed_inside, printed_linked : float
-        The Example's sufficient values, min √3‖u_i‖‖u_j‖/2 within sectors and min ‖u_i‖‖u_j‖/2 between neighbours;
-        NaN for groups that are no sectors.
-    """
-
-    inside: float
-    linked: float
-    printed_inside: float
-    printed_linked: float
-
-    @property
-    def limit(self) -> float:
-        """The largest η at which both hold."""
-        return min(self.inside, self.linked)
-
-
-def threshold_limits(partition: Partition) -> ThresholdLimits:
-    """The thresholds at which conditions (b) and (d) stop holding for planted groups; (a) and (c) do not depend on η.
-
-    For (d) it is the weakest link of the strongest tree that connects the groups, the weight of a link being the
-    smallest entry of its block.
-
-    Examples
-    --------
-    >>> U = np.random.default_rng(0).standard_normal((200, 2))
-    >>> limits = threshold_limits(sector_partition(U))
-    >>> limits.printed_inside <= limits.inside, limits.printed_linked <= limits.linked
-    (True, True)
-    """
-    if partition.kind == "found":
-        raise InputError("threshold limits need the planted factor: a found partition has a frame per group")
-    kept = [block for block in partition.blocks if len(block)]
-    weakest = np.array([[float((A @ B.T).min()) for B in kept] for A in kept])
-    return ThresholdLimits(
-        inside=float(weakest.diagonal().min()),
-        linked=_weakest_link(weakest),
-        printed_inside=_printed(partition, 0, cos(pi / 6)),
-        printed_linked=_printed(partition, 1, cos(pi / 3)),
-    )
-
-
-def _printed(partition: Partition, apart: int, cosine: float) -> float:
-    """The Example's min cos(·)‖u_i‖‖u_j‖ over sectors so far apart."""
-    if partition.kind != "sectors":
-        return float("nan")
-    shortest = [float(np.linalg.norm(block, axis=1).min()) if len(block) else np.inf for block in partition.blocks]
-    return cosine * min(x * y for x, y in zip(shortest, shortest[apart:], strict=False))
-
-
-def _weakest_link(weights: FloatArray) -> float:
-    """The smallest weight in a spanning tree of largest weights (Prim's algorithm)."""
-    K = len(weights)
-    best, outside, weakest = weights[0].copy(), np.ones(K, bool), float("inf")
-    outside[0] = False
-    while outside.any():
-        following = int(np.argmax(np.where(outside, best, -np.inf)))
-        weakest = min(weakest, float(best[following]))
-        outside[following] = False
-        best = np.maximum(best, weights[following])
-    return weakest

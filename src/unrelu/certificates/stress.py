@@ -22,11 +22,13 @@ from numpy.typing import NDArray
 
 from unrelu.attach import normal_matrices
 
-__all__ = ["PSDStress", "Stresses"]
+__all__ = ["MOST_ROWS", "PSDStress", "Stresses"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+# The tests with dense matrices stop here.
+MOST_ROWS = 3000
 # Conjugate gradients on singular but consistent equations: relative residual, most steps.
 TIGHT, MOST_STEPS = 1e-11, 4000
 # Eigenvalues of a random stress below this share of the largest count as zero.

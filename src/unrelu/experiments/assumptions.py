@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from unrelu.certificates.assumption_search import search_assumption_3
 from unrelu.certificates.assumptions import check_assumption_1, check_assumption_2, check_assumption_3
-from unrelu.certificates.assumptions import search_assumption_3 as search
 from unrelu.certificates.partition import cone_partition, orthant_partition, sector_partition
 from unrelu.certificates.propositions import all_orthants_probability, proposition_noiseless, proposition_noisy
 from unrelu.experiments.base import Cell, Experiment, Judgement, Result, Row, Sizes, Table, Task
@@ -67,7 +67,7 @@ class TableAssumptions(Experiment):
             groups = sector_partition(U) if r == 2 else cone_partition(U)
             report = check_assumption_3(groups, seen)
             row["third"], row["lambda"] = report.holds, report.lambda_
-        report, partition = search(U, seen, rng=task["seed"])
+        report, partition = search_assumption_3(U, seen, rng=task["seed"])
         return {**row, "some": report.holds, "groups": len(partition.groups), "kind": partition.kind}
 
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:

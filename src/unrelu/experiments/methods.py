@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from unrelu.by_piece import complete_by_piece
 from unrelu.datasets import Planted
-from unrelu.escalate import escalate
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import boxes, figure
 from unrelu.experiments.judging import judge_claim
@@ -172,7 +172,7 @@ def _default(X: Any, rank: int, seed: Any, truth: Any) -> tuple[Any, Any, Any, R
     rule = solver.rule(None, observations.dtype) | MaxIterations(solver.max_iter)
     times: list[float] = []
     began = process_time()
-    found = escalate(
+    found = complete_by_piece(
         problem,
         solver,
         rule,
@@ -183,7 +183,7 @@ def _default(X: Any, rank: int, seed: Any, truth: Any) -> tuple[Any, Any, Any, R
     cpu = process_time() - began
     # The same run again, not timed, for the error at each of those times.
     errors: list[float] = []
-    escalate(
+    complete_by_piece(
         problem,
         solver,
         rule,

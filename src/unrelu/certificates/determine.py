@@ -1,0 +1,126 @@
+"""Sorting the rows by what the data say of them: bodies grown from seen blocks, tests of the rest, one stress."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.certificates.agreement import AGREES, ROW_AGREES, cleared, fits, fitting, gaps
+from unrelu.certificates.bodies import bodies
+from unrelu.certificates.determinacy import GENERIC, NO, PROVED, Determinacy
+from unrelu.certificates.direct import DataError, Group
+from unrelu.certificates.rows_outside import with_rows_outside
+from unrelu.certificates.stress import MOST_ROWS, Stresses
+from unrelu.observations import Observations
+from unrelu.placement import find_blocks
+
+__all__ = ["determine", "prove_by_stress"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+# Blocks tried for eigenvalues beyond the rank, and how many times the rounding of a block such an eigenvalue may be.
+QUICK, BEYOND = 8, 1e3
+
+
+def determine(
+    observations: Observations, factor: Floats, error: DataError, misfit: float, rng: np.random.Generator
+) -> Determinacy:
+    """Sort the rows; ``factor`` in units of √``observations.unit``, ‖(UUᵀ − M)_Ω‖_F ≤ ``misfit`` in units of it.
+
+    Bodies grown from fully seen blocks come first. Rows outside the largest are then tested against it, with the body
+    taken as known, so that the dense tests see few rows.
+    """
+    n = observations.size
+    factor, nothing = cleared(observations, factor)
+    sizes = np.linalg.norm(factor, axis=1)
+    groups: list[Group] = []
+    proofs: list[str] = []
+    agrees = False
+    if not _beyond_the_rank(observations, factor.shape[1], error, rng):
+        # Rows that the fit leaves at zero, and the data do not, are seen only by looking.
+        misfit = misfit if sizes[~nothing].all() else np.inf
+        groups, proofs, agrees = _agreeing(observations, factor, error, misfit, rng)
+    if not agrees:
+        groups, proofs = bodies(observations, factor, replace(error, as_fitted=True), rng)
+    found = _of_bodies(n, groups, proofs, agrees=agrees)
+    rest = np.flatnonzero((found.components != 0) & (observations.seen_per_row > 0) & (sizes > 0))
+    if agrees and found.groups:
+        rest = fitting(observations, factor, error, found.groups[0].rows, rest)
+    found = with_rows_outside(observations, factor, found, rest, rng) if rest.size else found
+    nothing &= observations.times_seen(np.arange(n), np.arange(n)) > 0
+    return _with_zeros(found, nothing) if nothing.any() else found
+
+
+def _beyond_the_rank(observations: Observations, rank: int, error: DataError, rng: np.random.Generator) -> bool:
+    """Whether a fully seen block has eigenvalues beyond the rank: then no matrix of that rank agrees with the data."""
+    for rows in find_blocks(observations, rank, rng, QUICK):
+        block, _ = observations.pairs(rows, rows)
+        rest = np.sort(np.abs(np.linalg.eigvalsh(block)))[: len(rows) - rank]
+        allowed = BEYOND * error.relative * float(np.trace(block)) + error.absolute * len(rows)
+        if rest.size and float(rest[-1]) > allowed:
+            return True
+    return False
+
+
+def _agreeing(
+    observations: Observations, factor: Floats, error: DataError, misfit: float, rng: np.random.Generator
+) -> tuple[list[Group], list[str], bool]:
+    """Bodies that are proved, the kinds of proof, and whether the fit agrees with what was seen within them."""
+    sizes = np.linalg.norm(factor, axis=1)
+    groups, proofs = bodies(observations, factor, error, rng)
+    least, total = float(sizes[sizes > 0].min(initial=sizes.max())), float(np.linalg.norm(sizes))
+    agrees = misfit <= error.relative * total * min(AGREES * total, ROW_AGREES * least)
+    if not agrees:  # rows without a place may be what does not fit
+        parts = [group.rows for group in groups] or [np.arange(observations.size)]
+        agrees = all(fits(observations, factor, error, rows) for rows in parts)
+    return groups, proofs, agrees
+
+
+def _of_bodies(n: int, groups: list[Group], proofs: list[str], *, agrees: bool) -> Determinacy:
+    """Each row belongs to the first body that has it; each body with rows of its own is a component."""
+    rank_of, components = np.full(n, NO), np.full(n, -1)
+    kept: list[Group] = []
+    for group in groups:
+        fresh = group.inside & (components < 0)
+        if kept and fresh.sum() < 2:  # one row alone has a place relative to nothing
+            continue
+        rank_of[fresh], components[fresh] = PROVED if agrees else GENERIC, len(kept)
+        kept.append(group)
+    return Determinacy(rank_of, components, kept, tuple(proofs), agrees)
+
+
+def _with_zeros(found: Determinacy, zero: Bools) -> Determinacy:
+    """A row whose diagonal entry is zero is zero in every frame."""
+    used = ("zero",) if (found.rank_of[zero] < PROVED).any() else ()
+    rank_of, components = found.rank_of.copy(), found.components.copy()
+    rank_of[zero], components[zero] = PROVED if found.agrees else GENERIC, 0
+    return replace(found, rank_of=rank_of, components=components, proofs=(*found.proofs, *used))
+
+
+def prove_by_stress(
+    observations: Observations, factor: Floats, error: DataError, found: Determinacy, rng: np.random.Generator
+) -> Determinacy:
+    """Look for a positive semidefinite stress on the rows of the first component that are not proved yet.
+
+    It works where no fully seen block starts (rank 20 at n = 200), and proves the rank itself.
+    """
+    factor, _ = cleared(observations, factor)
+    sizes = np.linalg.norm(factor, axis=1)
+    rows = np.flatnonzero(found.determined & (sizes > 0))
+    if not found.agrees or (found.rank_of[rows] == PROVED).all():
+        return found
+    if not factor.shape[1] < len(rows) <= MOST_ROWS:
+        return found
+    if not fits(observations, factor, error, rows):
+        return found
+    _, mask = observations.pairs(rows, rows)
+    off = gaps(observations, factor, rows, rows) + error.of_pairs(sizes[rows], sizes[rows])
+    stress = Stresses(mask, factor[rows]).positive(off, rng)
+    if stress is None:
+        return found
+    rank_of = found.rank_of.copy()
+    rank_of[rows] = PROVED
+    return replace(found, rank_of=rank_of, proofs=(*found.proofs, "stress"), stress=stress)

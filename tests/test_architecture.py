@@ -43,6 +43,7 @@ ROOMS = [
     ["comparison"],
     ["compare"],
     ["measurements", "restraints", "positions"],
+    ["estimators_base"],
     ["estimators", "estimators_distances"],
     ["plots", "plots_map"],
     ["experiments"],

@@ -45,6 +45,7 @@ ROOMS = [
     ["comparison"],
     ["compare"],
     ["measurements", "restraints", "positions"],
+    ["estimators_base"],
     ["estimators", "estimators_distances"],
     ["plots", "plots_map"],
     ["experiments"],

@@ -387,6 +387,19 @@ def test_entries_that_are_not_determined_are_left_empty_and_listed(tmp_path):
     assert not np.isnan(read_matrix(out).values).any()
 
 
+def test_rows_that_cannot_be_placed_are_warned_of_in_words_for_a_terminal(tmp_path):
+    path, _ = short_row(tmp_path)
+    command = "complete", path, "--rank", 3, "--no-threshold", "-o", "out.csv"
+    fact = "too little was seen to place row item7; what the data do not determine is "
+    left = f"{fact}left empty (--keep-undetermined writes it); --mask-out FILE shows where"
+    assert f"warning: {left}\n" in unrelu(*command, "--quiet", cwd=tmp_path).stderr
+    assert json.loads(unrelu(*command, "--json", cwd=tmp_path).stdout)["warnings"] == [left]
+    kept = unrelu(*command, "--quiet", "--keep-undetermined", "--mask-out", "mask.csv", cwd=tmp_path)
+    assert f"warning: {fact}written all the same; mask.csv has 0 there\n" in kept.stderr
+    compared = unrelu("compare", path, "-r", 3, "--no-threshold", "--methods", "gauss-newton", "-q", cwd=tmp_path)
+    assert compared.stderr == "warning: too little was seen to place row 7\n"
+
+
 def test_outputs_must_be_different_files(tmp_path):
     path, _ = short_row(tmp_path)
     out = tmp_path / "out.csv"

@@ -106,8 +106,9 @@ def test_parameters_reach_the_fit():
     np.testing.assert_allclose(anchored.embedding_, points, rtol=0, atol=EXACT)
     noisy = DistanceCompleter(sigma=0.125, random_state=0).fit(X)
     assert noisy.completion_.sigma == 0.125
-    with pytest.warns(ConvergenceWarning, match=r"DistanceCompleter did not converge \("):
+    with pytest.warns(ConvergenceWarning, match=r"DistanceCompleter did not converge \(") as caught:
         DistanceCompleter(start="paths", max_iter=1, random_state=0).fit(X)
+    assert caught[0].filename == __file__  # it points at the caller's line, not into the library
 
 
 @pytest.mark.parametrize("progress", [False, True])

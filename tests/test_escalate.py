@@ -143,10 +143,11 @@ def test_rows_without_a_place_are_listed_with_a_warning():
     X = sampling.relu(M)
     X[5, 3:], X[3:, 5] = np.nan, np.nan  # row 5 sees rows 0, 1, 2 at most
     unknown = np.isnan(X) & (M >= 0)
-    with pytest.warns(
-        unrelu.CompletionWarning, match="too little was seen to place row 5; completed as well as may be"
-    ):
+    with pytest.warns(unrelu.CompletionWarning) as caught:
         completion = unrelu.complete(X, 3, unknown=unknown, rng=0)
+    said = "too little was seen to place row 5; completed as well as may be; see undetermined_rows"
+    assert [str(warning.message) for warning in caught] == [said]
+    assert caught[0].filename == __file__
     assert completion.undetermined_rows.tolist() == [5]
     assert "the other 1 could not be placed" in completion.verdict.reason
     assert "1 of 120 rows are not determined by the data" in completion.verdict.reason

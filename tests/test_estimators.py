@@ -234,6 +234,7 @@ def test_a_run_cut_short_warns_with_its_reason():
         f"PSDCompleter did not converge (max-iterations): {completer.completion_.verdict.reason}"
     )
     assert "raise max_iter, or tol" in str(caught[0].message)
+    assert caught[0].filename == __file__  # it points at the caller's line, not into the library
     assert completer.n_iter_ == 1
     with pytest.warns(ConvergenceWarning, match=r"max-iterations"):
         completer.fit_transform(positive_part(planted()))

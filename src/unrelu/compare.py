@@ -300,8 +300,8 @@ def _gathered_warnings() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CompletionWarning)
         yield
-    for message, category in dict.fromkeys((str(w.message), w.category) for w in caught):
-        warnings.warn(message, category, stacklevel=4)
+    for message in {(str(w.message), w.category): w.message for w in caught}.values():
+        warnings.warn(message, stacklevel=4)
 
 
 @contextmanager

@@ -324,15 +324,17 @@ def _given(start: Any, what: str, n: int, rank: int, dtype: np.dtype[Any]) -> Ar
 
 def _warn_of_rows(observations: Observations, missing: NDArray[np.intp]) -> None:
     empty = observations.empty_rows
-    _warn(observations, empty, "nothing was seen of", "completed with the least norm, which the data do not determine")
+    if empty.size:
+        how = "completed with the least norm, which the data do not determine"
+        warnings.warn(CompletionWarning(f"nothing was seen of {_listed(observations, empty)}; {how}"), stacklevel=4)
     others = np.setdiff1d(missing, empty)
-    _warn(observations, others, "too little was seen to place", "completed as well as may be; see undetermined_rows")
+    if others.size:
+        fact = f"too little was seen to place {_listed(observations, others)}"
+        advice = "completed as well as may be; see undetermined_rows"
+        warnings.warn(CompletionWarning(fact, advice), stacklevel=4)
 
 
-def _warn(observations: Observations, rows: NDArray[np.intp], before: str, after: str) -> None:
-    if rows.size == 0:
-        return
+def _listed(observations: Observations, rows: NDArray[np.intp]) -> str:
     names = [str(observations.labels[i]) if observations.labels else str(i) for i in rows[:5]]
     more = f" and {rows.size - 5} more" if rows.size > 5 else ""
-    text = f"{before} row{'s' if rows.size > 1 else ''} {', '.join(names)}{more}; {after}"
-    warnings.warn(text, CompletionWarning, stacklevel=5)
+    return f"row{'s' if rows.size > 1 else ''} {', '.join(names)}{more}"

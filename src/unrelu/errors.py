@@ -20,7 +20,18 @@ class InputError(ValueError):
 
 
 class CompletionWarning(UserWarning):
-    """The answer is given, and there is something about it that the caller should know."""
+    """The answer is given, and there is something about it that the caller should know.
+
+    The first argument is the fact. A second one is what a Python caller can look at or do: the shell has its own.
+
+    Examples
+    --------
+    >>> print(CompletionWarning("too little was seen to place row 5", "see undetermined_rows"))
+    too little was seen to place row 5; see undetermined_rows
+    """
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.args))
 
 
 def is_number(value: Any) -> TypeGuard[float]:

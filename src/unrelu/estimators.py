@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from unrelu.attach import attach_rows, bands
 from unrelu.complete import complete
 from unrelu.completion import Completion
 from unrelu.errors import InputError
+from unrelu.estimators_base import PairwiseCompleter, refuse_shuffled_labels
 
 __all__ = ["PSDCompleter"]
 
 Array = NDArray[np.floating[Any]]
 
-# Seeds that every generator of scikit-learn and NumPy accepts.
-LARGEST_SEED = np.iinfo(np.int32).max
 
-
-class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  # type: ignore[misc]
     """Complete a low-rank positive semidefinite matrix of which only entries beyond a threshold were seen.
 
     :meth:`fit` finds U with M ≈ UUᵀ by :func:`unrelu.complete` (Problem (MC) of the paper). :meth:`transform`
@@ -242,15 +237,13 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = True
-        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _fit(self, X: Any) -> Completion:
         """Set the fitted attributes; the completion returned refers to the data, the one kept does not."""
         refuse_shuffled_labels(X)
-        values = self._validated(X, "X", reset=True)
+        values = self._dense(X, "X", reset=True)
         rows, columns = values.shape
         if rows != columns:
             raise InputError(
@@ -267,21 +260,10 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
             self.rank,
             threshold=threshold,
             seen=self.seen,
-            loss=self.loss,
             method=self.method,
-            start=self.start,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            rng=int(check_random_state(self.random_state).randint(LARGEST_SEED)),
-            progress=self.progress,
+            **self._run_options(),
         )
-        verdict = completion.verdict
-        if not verdict.converged:
-            warnings.warn(
-                f"{type(self).__name__} did not converge ({verdict.code.value}): {verdict.reason}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        self._warn_unless_converged(completion.verdict, stacklevel=3)
         self.threshold_ = threshold
         self.completion_ = replace(completion, source=None)
         self.factor_ = completion.factor
@@ -300,33 +282,14 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         return 0.0 if (highest <= 0 if self.seen == "below" else lowest >= 0) else None
 
     def _new_rows(self, K: Any) -> Array:
-        return self._validated(K, "K", reset=False)
+        return self._dense(K, "K", reset=False)
 
-    def _validated(self, X: Any, name: str, *, reset: bool) -> Array:
-        """What scikit-learn accepts as a matrix, with NaN where nothing was seen."""
+    def _dense(self, X: Any, name: str, *, reset: bool) -> Array:
         if sp.issparse(X):
             # scikit-learn would advise .toarray(), which turns what was not seen into zeros.
             raise InputError(
                 f"{name} must be a dense array with NaN where nothing was seen, got a sparse matrix; "
                 "unrelu.complete takes a square one as it is"
             )
-        if isinstance(X, np.ma.MaskedArray):  # scikit-learn would drop the mask
-            X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
-        values: Array = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
-        )
+        values: Array = self._validated(X, reset=reset)
         return values
-
-
-def refuse_shuffled_labels(X: Any) -> None:
-    """A data frame may have any index, but not its columns' labels in another order."""
-    if not (hasattr(X, "index") and hasattr(X, "columns")):
-        return
-    rows, columns = list(X.index), list(X.columns)
-    if rows != columns and len(rows) == len(columns) and set(rows) == set(columns):
-        k = next(k for k, (row, column) in enumerate(zip(rows, columns, strict=True)) if row != column)
-        raise InputError(
-            f"index and columns of X must carry their labels in the same order, but label {k} is {rows[k]!r} "
-            f"in the index and {columns[k]!r} in the columns; use X.loc[labels, labels], or X.to_numpy() to "
-            "drop the labels"
-        )

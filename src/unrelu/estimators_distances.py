@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from unrelu.distances.complete import complete_distances
 from unrelu.errors import InputError, is_integer
-from unrelu.estimators import LARGEST_SEED, refuse_shuffled_labels
+from unrelu.estimators_base import PairwiseCompleter, refuse_shuffled_labels
 
 __all__ = ["DistanceCompleter"]
 
 Array = NDArray[np.floating[Any]]
 
 
-class DistanceCompleter(BaseEstimator):  # type: ignore[misc]
+class DistanceCompleter(PairwiseCompleter):
     """Find points from some of their distances, as ``sklearn.manifold.MDS`` does from all of them.
 
     :meth:`fit` calls :func:`unrelu.complete_distances`: X is a matrix of distances with NaN where none was measured
@@ -153,7 +148,7 @@ class DistanceCompleter(BaseEstimator):  # type: ignore[misc]
         >>> DistanceCompleter(dim=2, random_state=0).fit(X).determined_.shape
         (3,)
         """
-        values = self._validated(X)
+        values = self._distances(X)
         names = getattr(self, "feature_names_in_", None)
         completion = complete_distances(
             values,
@@ -162,21 +157,10 @@ class DistanceCompleter(BaseEstimator):  # type: ignore[misc]
             squared=self.squared,
             sigma=self.sigma,
             anchors=self.anchors,
-            loss=self.loss,
-            start=self.start,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            rng=int(check_random_state(self.random_state).randint(LARGEST_SEED)),
-            progress=self.progress,
             names=None if names is None else tuple(names.tolist()),
+            **self._run_options(),
         )
-        verdict = completion.verdict
-        if not verdict.converged:
-            warnings.warn(
-                f"{type(self).__name__} did not converge ({verdict.code.value}): {verdict.reason}",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        self._warn_unless_converged(completion.verdict, stacklevel=2)
         self.completion_ = completion
         self.embedding_ = completion.points
         self.determinacy_ = completion.determinacy
@@ -215,29 +199,19 @@ class DistanceCompleter(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = True
-        tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
 
-    def _validated(self, X: Any) -> Any:
-        """What scikit-learn accepts as a square matrix, with NaN where nothing was measured."""
+    def _distances(self, X: Any) -> Any:
+        """X as a square matrix of distances, with NaN where nothing was measured."""
         if self.metric != "precomputed":
             raise InputError(
                 f"metric must be 'precomputed', got {self.metric!r}; compute the distances first, for instance by "
                 "sklearn.metrics.pairwise_distances"
             )
         refuse_shuffled_labels(X)
-        if isinstance(X, np.ma.MaskedArray):  # scikit-learn would drop the mask
-            X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
-        values = validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            accept_sparse=("csr", "csc", "coo"),
-        )
+        values = self._validated(X, accept_sparse=("csr", "csc", "coo"))
         stored = values.data if sp.issparse(values) else values
         if np.nanmin(stored, initial=0.0) < 0:
             # The first four words are those that scikit-learn looks for.

@@ -7,29 +7,26 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from unrelu.distances.anchors import fix_the_frame
+from unrelu.distances.assemble import components, network_of
 from unrelu.distances.completion import DistanceCompletion
 from unrelu.distances.edges import real
 from unrelu.distances.network import Misfit, Network
-from unrelu.distances.ranges import Limits, Ranges
-from unrelu.distances.refine import DEFAULT_ITERATIONS, DEFAULT_TOL, Journal, refine
+from unrelu.distances.options import checked_dim, chosen_effort, chosen_misfit, generator_of, given_start
+from unrelu.distances.ranges import Ranges
+from unrelu.distances.refine import Journal, refine
 from unrelu.distances.rigidity import WORDS
 from unrelu.distances.solve import Effort, Solved, fitted_to, solve_component
 from unrelu.distances.triangles import check_triangles
-from unrelu.errors import InputError, is_integer, is_number, unknown_name
+from unrelu.errors import InputError, is_number
 from unrelu.history import Record, Stop, Verdict
 
-__all__ = ["LOSSES", "STARTS", "complete_distances", "complete_from_shortest"]
+__all__ = ["complete_distances", "complete_from_shortest"]
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
-LOSSES = ("auto", "distances", "squared", "one-sided", "censored")
-STARTS = ("auto", "paths", "trilateration")
-# Up to this many anchors all distances between them are used; beyond, those to some of them.
-MOST_ANCHORS = 60
 # Two atoms in space are still in space: so many dimensions are allowed however few points there are.
 LEAST_DIM = 3
 
@@ -114,7 +111,7 @@ def complete_distances(
     >>> bool(np.abs(result.distances() - truth)[np.ix_(fixed, fixed)].max() < 1e-9)
     True
     """
-    dim = _dim(dim)
+    dim = checked_dim(dim)
     ranges = Ranges.of(
         D,
         dim,
@@ -128,12 +125,12 @@ def complete_distances(
     )
     if dim > max(ranges.size, LEAST_DIM):
         raise InputError(f"dim must be at most {ranges.size}, the number of points, which span no more; got {dim}")
-    misfit, loss_name = _misfit(loss, ranges)
-    given = _given_start(start, ranges.size, dim)
-    effort = _effort(tol, max_iter, loss, ranges)
+    misfit, loss_name = chosen_misfit(loss, ranges)
+    given = given_start(start, ranges.size, dim)
+    effort = chosen_effort(tol, max_iter, loss, ranges)
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
-    generator = _generator(rng)
+    generator = generator_of(rng)
     check_triangles(ranges, generator)
     with _shown(callback) if progress else nullcontext(callback) as told:
         return _solved(ranges, dim, misfit, loss_name, effort, generator, start, given, Journal(ranges.unit, told))
@@ -166,8 +163,8 @@ def _solved(
 ) -> DistanceCompletion:
     """Component by component, in units, then in the frame of the anchors and the caller's units."""
     unit = ranges.unit
-    whole, virtual = _network(ranges, dim, unit)
-    labels = _components(whole)
+    whole = network_of(ranges, dim)
+    labels = components(whole)
     points = np.zeros((ranges.size, dim))
     grade = np.zeros(ranges.size, np.int8)
     solved: list[Solved] = []
@@ -184,7 +181,7 @@ def _solved(
         if fixed.size:
             known = places[np.isin(ranges.anchors, members)]
             X = fitted_to(X, fixed, known)
-            if _spans(known, dim):
+            if fix_the_frame(known, dim):
                 framed = True
                 X = X.copy()
                 X[fixed] = known
@@ -196,7 +193,7 @@ def _solved(
         points[members], grade[members] = X, one.grade
         solved.append(one)
 
-    seen = whole if virtual is None else _network(ranges, dim, unit, join=False)[0]
+    seen = network_of(ranges, dim, join=False) if len(ranges.anchors) > 1 else whole
     gap = seen.residual(points)
     noise = _noise(seen, gap, effort, solved)
     rms = float(np.sqrt(np.mean(seen.distance**2))) if len(gap) else 1.0
@@ -219,138 +216,6 @@ def _solved(
         notes=ranges.notes,
         weights=seen.weight,
     )
-
-
-def _dim(dim: Any) -> int:
-    if not is_integer(dim) or dim < 1:
-        raise InputError(f"dim must be an integer of at least 1, got {dim!r}")
-    return int(dim)
-
-
-def _misfit(loss: Any, ranges: Ranges) -> tuple[Misfit, str]:
-    if not isinstance(loss, str) or loss not in LOSSES:
-        raise unknown_name("loss", loss, LOSSES)
-    if loss in ("one-sided", "censored") and ranges.cutoff is None:
-        raise InputError(f"loss={loss!r} listens to absence and needs cutoff=; pass it, or loss='distances'")
-    if loss == "auto":
-        loss = "distances" if ranges.cutoff is None else "one-sided"
-    return Misfit(squared=loss == "squared", absence=loss in ("one-sided", "censored")), loss
-
-
-def _given_start(start: Any, n: int, dim: int) -> Floats | None:
-    if isinstance(start, str):
-        if start not in STARTS:
-            raise unknown_name("start", start, STARTS)
-        return None
-    try:
-        points = np.array(start, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"start must be one of {', '.join(STARTS)} or points of shape ({n}, {dim})") from None
-    if points.shape != (n, dim) or not np.isfinite(points).all():
-        raise InputError(f"start must be finite points of shape (n, dim) = ({n}, {dim}), got shape {points.shape}")
-    return points
-
-
-def _effort(tol: Any, max_iter: Any, loss: str, ranges: Ranges) -> Effort:
-    if tol is not None and not (is_number(tol) and tol >= 0):
-        raise InputError(f"tol must be a number ≥ 0, got {tol!r}")
-    if max_iter is not None and not (is_integer(max_iter) and max_iter >= 0):
-        raise InputError(f"max_iter must be an integer ≥ 0, got {max_iter!r}")
-    return Effort(
-        DEFAULT_TOL if tol is None else float(tol),
-        DEFAULT_ITERATIONS if max_iter is None else int(max_iter),
-        ranges.rounding,
-        None if ranges.sigma is None else _typical(ranges.sigma) / ranges.unit,
-        {"censored": True, "auto": None}.get(loss, False),
-    )
-
-
-def _typical(sigma: Floats) -> float:
-    """The standard deviation of a distance of weight one, where weights are 1/σ² over their mean."""
-    return float(1 / np.sqrt(_precision(sigma).mean()))
-
-
-def _precision(sigma: Floats) -> Floats:
-    """1/σ², of none more than a million times the least."""
-    result: Floats = 1 / np.maximum(sigma, 1e-3 * float(sigma.max())) ** 2
-    return result
-
-
-def _generator(rng: Any) -> np.random.Generator:
-    try:
-        if isinstance(rng, bool):
-            raise TypeError
-        return np.random.default_rng(rng).spawn(1)[0]
-    except (TypeError, ValueError):
-        raise InputError(f"rng must be an integer ≥ 0, a numpy Generator or None, got {rng!r}") from None
-
-
-def _network(ranges: Ranges, dim: int, unit: float, *, join: bool = True) -> tuple[Network, Indices | None]:
-    """All points in units, with the distances between anchors, which are known too; and which pairs were added."""
-    n = ranges.size
-    keys = ranges.first.astype(np.int64) * n + ranges.second
-    distance = ranges.distance / unit
-    weight = np.ones(len(keys))
-    if ranges.sigma is not None:
-        precision = _precision(ranges.sigma)
-        weight = precision / precision.mean()
-    added = None
-    if join and len(ranges.anchors) > 1:
-        a, b = _joined(len(ranges.anchors), dim)
-        known = np.linalg.norm(ranges.places[a] - ranges.places[b], axis=1) / unit
-        between = ranges.anchors[a].astype(np.int64) * n + ranges.anchors[b]
-        fresh = ~np.isin(between, keys)
-        added = between[fresh]
-        keys = np.r_[keys, added]
-        distance, weight = np.r_[distance, known[fresh]], np.r_[weight, np.ones(int(fresh.sum()))]
-        order = np.argsort(keys)
-        keys, distance, weight = keys[order], distance[order], weight[order]
-    limits = ranges.limits
-    if len(limits):
-        own = limits.first.astype(np.int64) * n + limits.second
-        unseen = ~np.isin(own, keys)
-        limits = Limits(
-            limits.first[unseen], limits.second[unseen], limits.lower[unseen] / unit, limits.upper[unseen] / unit
-        )
-    cutoff = None if ranges.cutoff is None else ranges.cutoff / unit
-    first, second = (keys // n).astype(np.intp), (keys % n).astype(np.intp)
-    return Network(n, dim, first, second, distance, weight, cutoff, limits), added
-
-
-def _joined(count: int, dim: int) -> tuple[Indices, Indices]:
-    """Pairs of anchors that make all of them one body: all pairs of a few, else all with some of them."""
-    if count <= MOST_ANCHORS:
-        return np.triu_indices(count, 1)
-    hubs = np.unique(np.linspace(0, count - 1, 4 * (dim + 1)).astype(np.intp))
-    a, b = (part.ravel() for part in np.meshgrid(hubs, np.arange(count), indexing="ij"))
-    low, high = np.minimum(a, b), np.maximum(a, b)
-    keys = np.unique(low[low < high] * count + high[low < high])
-    return keys // count, keys % count
-
-
-def _components(network: Network) -> Indices:
-    """Which component each point lies in, the largest first; a finite upper limit holds points together too."""
-    from scipy.sparse.csgraph import connected_components
-
-    held = np.isfinite(network.limits.upper)
-    first, second = (
-        np.r_[network.first, network.limits.first[held]],
-        np.r_[network.second, network.limits.second[held]],
-    )
-    shape = (network.size, network.size)
-    count, label = connected_components(sp.csr_array((np.ones(len(first)), (first, second)), shape=shape), False)
-    rank = np.empty(count, np.intp)
-    rank[np.argsort(-np.bincount(label, minlength=count), kind="stable")] = np.arange(count)
-    result: Indices = rank[label]
-    return result
-
-
-def _spans(places: Floats, dim: int) -> bool:
-    """Whether anchors fix frame and mirror image: dim+1 of them, not in one plane."""
-    if len(places) <= dim:
-        return False
-    widths = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
-    return bool(len(widths) >= dim and widths[-1] > 1e-6 * max(float(widths[0]), 1e-300))
 
 
 def _noise(network: Network, gap: Floats, effort: Effort, solved: list[Solved]) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unrelu.errors import InputError, is_integer, positions, unknown_name
 
-__all__ = ["EdgeList", "all_different", "edge_list", "numbered", "real"]
+__all__ = ["EdgeList", "all_different", "edge_list", "named", "named_pair", "numbered", "real"]
 
 MOST_NAMED = 5
 
@@ -142,6 +142,16 @@ def _by_name(rows: NDArray[Any], names: tuple[Any, ...]) -> NDArray[np.intp]:
         if value not in places:
             raise unknown_name("point", value, [str(name) for name in names])
     return np.array([places[value] for value in values], np.intp).reshape(-1, 2)
+
+
+def named(index: int, names: tuple[Any, ...] | None) -> str:
+    """The name of a point, or its number."""
+    return str(names[index]) if names else str(int(index))
+
+
+def named_pair(first: Any, second: Any, names: tuple[Any, ...] | None) -> str:
+    """Two points by name."""
+    return f"({named(first, names)}, {named(second, names)})"
 
 
 def real(values: Any, what: str) -> NDArray[np.float64]:

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.distances.ranges import BEYOND_NOISE, Ranges, named
+from unrelu.distances.edges import named
+from unrelu.distances.ranges import Ranges
+from unrelu.distances.seen import BEYOND_NOISE
 from unrelu.errors import InputError
 
 __all__ = ["check_triangles"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.distances.edges import named
 from unrelu.distances.network import Network
-from unrelu.distances.ranges import named
 from unrelu.distances.trilateration import Body, grow, look
 
 if TYPE_CHECKING:

@@ -9,29 +9,8 @@ import typer
 
 from unrelu.certify import certify
 from unrelu.delimited import printed_error
-from unrelu.files import read_matrix
-from unrelu.shell.common import (
-    DONE,
-    NOT_CONVERGED,
-    AsJson,
-    File,
-    Header,
-    Labels,
-    Missing,
-    NoThreshold,
-    Rank,
-    Seen,
-    Threshold,
-    Unknown,
-    checked_threshold,
-    guarded,
-    labels_of,
-    mask_values,
-    out,
-    require_square,
-    say,
-    side_table,
-)
+from unrelu.shell import options
+from unrelu.shell.common import DONE, NOT_CONVERGED, guarded, mask_values, out, read_square, say, side_table
 
 __all__ = ["certify_command"]
 
@@ -40,15 +19,15 @@ TEXT = (".csv", ".tsv", ".txt")
 
 @guarded
 def certify_command(
-    file: File,
-    rank: Rank,
-    threshold: Threshold = None,
-    no_threshold: NoThreshold = False,
-    seen: Seen = "above",
-    unknown: Unknown = None,
-    missing: Missing = None,
-    header: Header = None,
-    labels: Labels = None,
+    file: options.File,
+    rank: options.Rank,
+    threshold: options.Threshold = None,
+    no_threshold: options.NoThreshold = False,
+    seen: options.Seen = "above",
+    unknown: options.Unknown = None,
+    missing: options.Missing = None,
+    header: options.Header = None,
+    labels: options.Labels = None,
     data_error: Annotated[
         float | None,
         typer.Option(
@@ -60,13 +39,11 @@ def certify_command(
         bool, typer.Option("--stress/--no-stress", help="Look for a stress where linear steps do not prove everything.")
     ] = True,
     seed: Annotated[int, typer.Option(help="Seed of the searches.")] = 0,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> int:
     """Say what the seen entries prove about the others: exit code 0 if the completed matrix is unique, 1 if not."""
-    limit = checked_threshold(threshold, no_threshold)
-    table = read_matrix(file, header=header, labels=labels, missing=missing or ())
-    require_square(table, file)
-    names = labels_of(table, file)
+    limit = options.checked_threshold(threshold, no_threshold)
+    table, names = read_square(file, header, labels, missing)
     if data_error is None and file.suffix.lower() in TEXT:
         data_error = printed_error(file)
         if data_error is not None and not as_json:

@@ -1,53 +1,24 @@
-"""What every command shares: exit codes, options, where words go, labels that must agree."""
+"""What every command shares: exit codes, where words go, tables whose labels must agree."""
 
 from __future__ import annotations
 
 import functools
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import typer
 
-from unrelu.errors import InputError
+from unrelu.errors import CompletionWarning, InputError
 from unrelu.files import Table, read_matrix
+from unrelu.history import Record, Verdict
 
 DONE, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-
-# Options that several commands share.
-File = Annotated[
-    Path, typer.Argument(help="The matrix: .csv, .tsv, .npy, .npz or .mtx; empty, NA or NaN where nothing was seen.")
-]
-Rank = Annotated[int, typer.Option("--rank", "-r", help="Rank of the completed matrix.")]
-Threshold = Annotated[
-    float | None, typer.Option(help="Every seen entry is on the seen side of this value.", show_default="0")
-]
-NoThreshold = Annotated[bool, typer.Option("--no-threshold", help="Absence says nothing about the value.")]
-Seen = Annotated[str, typer.Option(help="On which side of the threshold entries were seen: above or below.")]
-Unknown = Annotated[
-    Path | None, typer.Option(help="File of the same shape, 1 where an entry is missing for another reason, else 0.")
-]
-Missing = Annotated[
-    list[str] | None, typer.Option(help="A further mark for a missing entry, such as -999; may be repeated.")
-]
-Header = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether the first row holds labels (default: look).")
-]
-Labels = Annotated[
-    bool | None, typer.Option("--labels/--no-labels", help="Whether the first column holds labels (default: look).")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print a machine-readable summary.")]
-
-
-def checked_threshold(threshold: float | None, no_threshold: bool) -> float | None:
-    """What the two options say together: a number, or None if absence says nothing."""
-    if no_threshold and threshold is not None:
-        raise InputError("--threshold and --no-threshold contradict each other; give one of them")
-    return None if no_threshold else threshold or 0.0
-
 
 Command = TypeVar("Command", bound=Callable[..., int])
 
@@ -90,7 +61,58 @@ def out(text: str) -> None:
     print(text, flush=True)  # noqa: T201
 
 
-def require_square(table: Table, file: Path) -> None:
+@contextmanager
+def kept_warnings(advice: str | None = None) -> Iterator[list[str]]:
+    """What there is to know about the answer, for the report in the end.
+
+    Advice that a warning gives to Python callers is left out, or replaced by what a person at a terminal can do.
+    """
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CompletionWarning)
+        yield notes
+    for warning in caught:
+        if isinstance(warning.message, CompletionWarning):
+            fact, *for_python = warning.message.args
+            notes.append(f"{fact}; {advice}" if for_python and advice else str(fact))
+
+
+def warn(notes: list[str]) -> None:
+    """Say what was kept."""
+    for note in notes:
+        say(f"warning: {note}")
+
+
+def watching(silent: bool, line: Callable[[Any], None]) -> dict[str, Any]:
+    """How a run shows that it lives: a bar on a terminal, lines elsewhere."""
+    bar = not silent and sys.stderr.isatty()
+    return {"progress": bar, "callback": None if silent or bar else line}
+
+
+def record_line(record: Record) -> None:
+    """Every tenth iteration in one line."""
+    if record.iteration % 10 == 0:
+        norm = "" if record.gradient_norm is None else f", gradient norm {record.gradient_norm:.3e}"
+        say(f"iteration {record.iteration}: objective {record.objective:.3e}{norm}")
+
+
+def ended(verdict: Verdict, quiet: bool) -> int:
+    """The exit code; if nothing else was said, a failure to converge is."""
+    if quiet and not verdict.converged:
+        say(f"not converged: {verdict.reason}")
+    return DONE if verdict.converged else NOT_CONVERGED
+
+
+def read_square(
+    file: Path, header: bool | None, labels: bool | None, missing: list[str] | None
+) -> tuple[Table, tuple[str, ...] | None]:
+    """The matrix of a command and the labels of its rows and columns."""
+    table = read_matrix(file, header=header, labels=labels, missing=missing or ())
+    _require_square(table, file)
+    return table, labels_of(table, file)
+
+
+def _require_square(table: Table, file: Path) -> None:
     """Refuse a table that is not square, with a guess at why."""
     rows, columns = table.values.shape
     if rows != columns:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -11,27 +9,21 @@ import typer
 
 from unrelu.compare import PLANTED, compare
 from unrelu.comparison import Comparison, Row
-from unrelu.errors import CompletionWarning, InputError
-from unrelu.files import read_matrix
+from unrelu.errors import InputError
+from unrelu.shell import options
 from unrelu.shell.common import (
     DONE,
-    Header,
-    Labels,
-    Missing,
-    NoThreshold,
-    Seen,
-    Threshold,
-    Unknown,
     check_output,
-    checked_threshold,
     dense_values,
     guarded,
-    labels_of,
+    kept_warnings,
     mask_values,
     out,
-    require_square,
+    read_square,
     say,
     side_table,
+    warn,
+    watching,
 )
 
 __all__ = ["compare_command"]
@@ -53,18 +45,18 @@ def compare_command(
     ] = None,
     trials: Annotated[int, typer.Option(help="How many matrices; of a given one, how many starts.")] = 1,
     truth: Annotated[Path | None, typer.Option(help="The true matrix of FILE, for reporting the error only.")] = None,
-    threshold: Threshold = None,
-    no_threshold: NoThreshold = False,
-    seen: Seen = "above",
-    unknown: Unknown = None,
-    missing: Missing = None,
-    header: Header = None,
-    labels: Labels = None,
+    threshold: options.Threshold = None,
+    no_threshold: options.NoThreshold = False,
+    seen: options.Seen = "above",
+    unknown: options.Unknown = None,
+    missing: options.Missing = None,
+    header: options.Header = None,
+    labels: options.Labels = None,
     stopping: Annotated[str, typer.Option(help="Each method's rule: relative, or paper for its absolute one.")] = (
         "relative"
     ),
     budget: Annotated[float, typer.Option(help="Most seconds of one run.")] = 60.0,
-    seed: Annotated[int, typer.Option(help="Seed of the first trial.")] = 0,
+    seed: options.FirstSeed = 0,
     csv: Annotated[Path | None, typer.Option(help="Where to write every run, as .csv.")] = None,
     json_: Annotated[Path | None, typer.Option("--json", help="Where to write runs and summary, as .json.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Where to draw box plots: .png, .svg or .pdf.")] = None,
@@ -73,22 +65,18 @@ def compare_command(
     """Run several methods on the same matrix and print what each reached and what it cost."""
     if (file is None) == (planted is None):
         raise InputError("compare needs either a FILE or --planted n,r,sigma" + ("" if file is None else ", not both"))
-    limit = checked_threshold(threshold, no_threshold)
+    limit = options.checked_threshold(threshold, no_threshold)
     outputs = [(csv, (".csv",)), (json_, (".json",)), (plot, (".png", ".svg", ".pdf"))]
     inputs = [path for path in (file, truth, unknown) if path is not None]
     for path, kinds in outputs:
         if path is not None:
             check_output(path, kinds, inputs)
-    table = None if file is None else read_matrix(file, header=header, labels=labels, missing=missing or ())
-    names = None
-    if table is not None and file is not None:
-        require_square(table, file)
-        names = labels_of(table, file)
+    table, names = None, None
+    if file is not None:
+        table, names = read_square(file, header, labels, missing)
         if rank is None:
             raise InputError(f"compare needs the --rank of {file.name}")
-    bar = not quiet and sys.stderr.isatty()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CompletionWarning)
+    with kept_warnings() as notes:
         comparison = compare(
             None if table is None else table.values,
             rank,
@@ -102,12 +90,9 @@ def compare_command(
             stopping=stopping,
             budget=budget,
             rng=seed,
-            progress=bar,
-            callback=None if quiet or bar else _row_line,
+            **watching(quiet, _row_line),
         )
-    for warning in caught:
-        if issubclass(warning.category, CompletionWarning):
-            say(f"warning: {warning.message}")
+    warn(notes)
     if comparison.rows:
         out(str(comparison))
     if comparison.interrupted:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,33 +14,24 @@ import typer
 from unrelu.complete import complete
 from unrelu.completion import Completion
 from unrelu.disk import check_target
-from unrelu.errors import CompletionWarning, InputError
-from unrelu.files import WRITABLE, read_matrix, write_matrix
-from unrelu.history import Record, Stop, finite
+from unrelu.errors import InputError
+from unrelu.files import WRITABLE, write_matrix
+from unrelu.history import Stop, finite
 from unrelu.initialise import STARTS
 from unrelu.kernels.memory import require_memory
+from unrelu.shell import options
 from unrelu.shell.common import (
-    DONE,
-    NOT_CONVERGED,
-    AsJson,
-    File,
-    Header,
-    Labels,
-    Missing,
-    NoThreshold,
-    Rank,
-    Seen,
-    Threshold,
-    Unknown,
-    checked_threshold,
     dense_values,
+    ended,
     guarded,
-    labels_of,
+    kept_warnings,
     mask_values,
     out,
-    require_square,
-    say,
+    read_square,
+    record_line,
     side_table,
+    warn,
+    watching,
 )
 from unrelu.solvers import METHODS
 
@@ -51,23 +40,23 @@ __all__ = ["complete_command"]
 
 @guarded
 def complete_command(
-    file: File,
-    rank: Rank,
+    file: options.File,
+    rank: options.Rank,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write it; the extension chooses the format.")
     ],
-    threshold: Threshold = None,
-    no_threshold: NoThreshold = False,
-    seen: Seen = "above",
-    unknown: Unknown = None,
-    missing: Missing = None,
-    header: Header = None,
-    labels: Labels = None,
+    threshold: options.Threshold = None,
+    no_threshold: options.NoThreshold = False,
+    seen: options.Seen = "above",
+    unknown: options.Unknown = None,
+    missing: options.Missing = None,
+    header: options.Header = None,
+    labels: options.Labels = None,
     method: Annotated[str, typer.Option(help=f"auto, {', '.join(METHODS)}.")] = "auto",
     start: Annotated[str, typer.Option(help=f"auto, {', '.join(STARTS)}.")] = "auto",
     loss: Annotated[str, typer.Option(help="auto, observed or one-sided.")] = "auto",
-    tol: Annotated[float | None, typer.Option(help="Relative gradient norm at which to stop.")] = None,
-    max_iter: Annotated[int | None, typer.Option(help="Most iterations.")] = None,
+    tol: options.Tol = None,
+    max_iter: options.MaxIter = None,
     truth: Annotated[Path | None, typer.Option(help="The true matrix, for reporting the error only.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the start; the same seed gives the same answer.")] = 0,
     fit: Annotated[
@@ -85,20 +74,17 @@ def complete_command(
     pairs: Annotated[
         str, typer.Option(help="Whether (i, j) and (j, i) carry one noise or two: auto, one or independent.")
     ] = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
-    as_json: AsJson = False,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> int:
     """Complete a symmetric positive semidefinite matrix of known rank from the entries beyond a threshold."""
-    limit = checked_threshold(threshold, no_threshold)
+    limit = options.checked_threshold(threshold, no_threshold)
     inputs = [path for path in (file, unknown, truth) if path is not None]
     check_target(output, inputs=inputs, accepted=WRITABLE)
     written = {"--output": output, "--errors-out": errors_out, "--mask-out": mask_out}
     _distinct(written, inputs)
-    table = read_matrix(file, header=header, labels=labels, missing=missing or ())
-    require_square(table, file)
-    names = labels_of(table, file)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CompletionWarning)
+    table, names = read_square(file, header, labels, missing)
+    with kept_warnings(_advice(keep_undetermined, mask_out)) as notes:
         completion = complete(
             table,
             rank,
@@ -113,10 +99,8 @@ def complete_command(
             truth=None if truth is None else dense_values(side_table(truth, names)),
             pairs=pairs,
             rng=seed,
-            progress=not quiet and not as_json and sys.stderr.isatty(),
-            callback=None if quiet or as_json or sys.stderr.isatty() else _plain_line,
+            **watching(quiet or as_json, record_line),
         )
-    notes = [str(w.message) for w in caught if issubclass(w.category, CompletionWarning)]
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     row_names = names if table.rows else None
@@ -135,8 +119,7 @@ def complete_command(
         about |= {"not_determined": np.flatnonzero(~completion.determined).tolist()}
         out(json.dumps({**completion.summary(), "output": str(output), **about, "warnings": notes}))
     else:
-        for note in notes:
-            say(f"warning: {note}")
+        warn(notes)
         if not quiet:
             _report(completion, names, keep_undetermined)
             out(f"wrote {output}")
@@ -144,9 +127,7 @@ def complete_command(
                 out(f"{completion.noise}; errors by {completion.error_bars().method}")
             for path in extra:
                 out(f"wrote {path}")
-    if quiet and not completion.verdict.converged:
-        say(f"not converged: {completion.verdict.reason}")
-    return DONE if completion.verdict.converged else NOT_CONVERGED
+    return ended(completion.verdict, quiet)
 
 
 def _distinct(written: dict[str, Path | None], inputs: list[Path]) -> None:
@@ -160,6 +141,13 @@ def _distinct(written: dict[str, Path | None], inputs: list[Path]) -> None:
         if real in found:
             raise InputError(f"{found[real]} and {name} must be two files, got {path} for both")
         found[real] = name
+
+
+def _advice(keep_undetermined: bool, mask_out: Path | None) -> str:
+    """What a person at a terminal can do about rows that could not be placed."""
+    left = "is written all the same" if keep_undetermined else "is left empty (--keep-undetermined writes it)"
+    where = "--mask-out FILE shows where" if mask_out is None else f"{mask_out} has 0 there"
+    return f"what the data do not determine {left}; {where}"
 
 
 def _mask(completion: Completion) -> Any:
@@ -177,12 +165,6 @@ def _errors(completion: Completion) -> Any:
 def _noise(completion: Completion) -> dict[str, Any]:
     noise = completion.noise
     return finite({**asdict(noise), "method": completion.error_bars().method})
-
-
-def _plain_line(record: Record) -> None:
-    if record.iteration % 10 == 0:
-        norm = "" if record.gradient_norm is None else f", gradient norm {record.gradient_norm:.3e}"
-        say(f"iteration {record.iteration}: objective {record.objective:.3e}{norm}")
 
 
 def _report(completion: Completion, names: tuple[str, ...] | None, keep_undetermined: bool) -> None:

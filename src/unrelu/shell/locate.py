@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -12,23 +10,13 @@ import typer
 
 from unrelu.distances.complete import complete_distances
 from unrelu.distances.completion import DistanceCompletion
-from unrelu.errors import CompletionWarning, InputError
-from unrelu.history import Record, Stop
+from unrelu.errors import InputError
+from unrelu.history import Stop
 from unrelu.measurements import read_distances
 from unrelu.positions import check_positions_target, write_positions
 from unrelu.restraints import read_anchors, read_bounds
-from unrelu.shell.common import (
-    DONE,
-    NOT_CONVERGED,
-    AsJson,
-    Header,
-    Labels,
-    Missing,
-    check_output,
-    guarded,
-    out,
-    say,
-)
+from unrelu.shell import options
+from unrelu.shell.common import check_output, ended, guarded, kept_warnings, out, record_line, warn, watching
 
 __all__ = ["locate_command"]
 
@@ -59,17 +47,17 @@ def locate_command(
     layout: Annotated[
         str | None, typer.Option("--format", help="What the file holds: edges or matrix.", show_default="look")
     ] = None,
-    missing: Missing = None,
-    header: Header = None,
-    labels: Labels = None,
+    missing: options.Missing = None,
+    header: options.Header = None,
+    labels: options.Labels = None,
     start: Annotated[str, typer.Option(help="Where to start; auto finds out.")] = "auto",
     loss: Annotated[str, typer.Option(help="How misfit is measured; auto finds out.")] = "auto",
-    tol: Annotated[float | None, typer.Option(help="Relative gradient norm at which to stop.")] = None,
-    max_iter: Annotated[int | None, typer.Option(help="Most iterations.")] = None,
+    tol: options.Tol = None,
+    max_iter: options.MaxIter = None,
     seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same answer.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Where to draw a map: .png, .svg or .pdf.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
-    as_json: AsJson = False,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
 ) -> int:
     """Find the positions of points from some of their distances, and say which of them the data fix."""
     inputs = [path for path in (file, anchors, bounds) if path is not None]
@@ -86,8 +74,7 @@ def locate_command(
         file, layout=layout, header=header, labels=labels, missing=missing or (), repeats=sigma is not None
     )
     lower, upper = (None, None) if bounds is None else read_bounds(bounds, measured.names)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CompletionWarning)
+    with kept_warnings() as notes:
         completion = complete_distances(
             measured.data,
             dim,
@@ -102,11 +89,9 @@ def locate_command(
             max_iter=max_iter,
             tol=tol,
             rng=seed,
-            progress=not quiet and not as_json and sys.stderr.isatty(),
-            callback=None if quiet or as_json or sys.stderr.isatty() else _plain_line,
+            **watching(quiet or as_json, record_line),
             names=measured.names,
         )
-    notes = [str(w.message) for w in caught if issubclass(w.category, CompletionWarning)]
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     write_positions(
@@ -130,19 +115,10 @@ def locate_command(
             json.dumps({**about, "output": str(output), "plot": None if plot is None else str(plot), "warnings": notes})
         )
     else:
-        for note in notes:
-            say(f"warning: {note}")
+        warn(notes)
         if not quiet:
             _report(completion, written)
-    if quiet and not completion.verdict.converged:
-        say(f"not converged: {completion.verdict.reason}")
-    return DONE if completion.verdict.converged else NOT_CONVERGED
-
-
-def _plain_line(record: Record) -> None:
-    if record.iteration % 10 == 0:
-        norm = "" if record.gradient_norm is None else f", gradient norm {record.gradient_norm:.3e}"
-        say(f"iteration {record.iteration}: objective {record.objective:.3e}{norm}")
+    return ended(completion.verdict, quiet)
 
 
 def _report(completion: DistanceCompletion, written: list[str]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unrelu.shell import options
 from unrelu.shell.common import DONE, INTERRUPTED, NOT_CONVERGED, guarded, out, say
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def reproduce_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for results.", show_default=f"{FOLDER}[-quick]")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the first trial.")] = 0,
+    seed: options.FirstSeed = 0,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds something else.")] = False,
 ) -> int:
     """Run the paper's tables and figures, and put them beside the printed numbers on one page.

@@ -1,0 +1,79 @@
+"""What the caller asked for, checked: names become objects here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.distances.network import Misfit
+from unrelu.distances.ranges import Ranges
+from unrelu.distances.refine import DEFAULT_ITERATIONS, DEFAULT_TOL
+from unrelu.distances.solve import Effort
+from unrelu.errors import InputError, is_integer, is_number, unknown_name
+
+__all__ = ["LOSSES", "STARTS", "checked_dim", "chosen_effort", "chosen_misfit", "generator_of", "given_start"]
+
+Floats = NDArray[np.float64]
+
+LOSSES = ("auto", "distances", "squared", "one-sided", "censored")
+STARTS = ("auto", "paths", "trilateration")
+
+
+def checked_dim(dim: Any) -> int:
+    """How many coordinates."""
+    if not is_integer(dim) or dim < 1:
+        raise InputError(f"dim must be an integer of at least 1, got {dim!r}")
+    return int(dim)
+
+
+def chosen_misfit(loss: Any, ranges: Ranges) -> tuple[Misfit, str]:
+    """How pairs are judged, and the name of that."""
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise unknown_name("loss", loss, LOSSES)
+    if loss in ("one-sided", "censored") and ranges.cutoff is None:
+        raise InputError(f"loss={loss!r} listens to absence and needs cutoff=; pass it, or loss='distances'")
+    if loss == "auto":
+        loss = "distances" if ranges.cutoff is None else "one-sided"
+    return Misfit(squared=loss == "squared", absence=loss in ("one-sided", "censored")), loss
+
+
+def given_start(start: Any, n: int, dim: int) -> Floats | None:
+    """The points to start from, or None if a name says how to find them."""
+    if isinstance(start, str):
+        if start not in STARTS:
+            raise unknown_name("start", start, STARTS)
+        return None
+    try:
+        points = np.array(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"start must be one of {', '.join(STARTS)} or points of shape ({n}, {dim})") from None
+    if points.shape != (n, dim) or not np.isfinite(points).all():
+        raise InputError(f"start must be finite points of shape (n, dim) = ({n}, {dim}), got shape {points.shape}")
+    return points
+
+
+def chosen_effort(tol: Any, max_iter: Any, loss: str, ranges: Ranges) -> Effort:
+    """How long to try, and what is known of the noise, in units."""
+    if tol is not None and not (is_number(tol) and tol >= 0):
+        raise InputError(f"tol must be a number ≥ 0, got {tol!r}")
+    if max_iter is not None and not (is_integer(max_iter) and max_iter >= 0):
+        raise InputError(f"max_iter must be an integer ≥ 0, got {max_iter!r}")
+    return Effort(
+        DEFAULT_TOL if tol is None else float(tol),
+        DEFAULT_ITERATIONS if max_iter is None else int(max_iter),
+        ranges.rounding,
+        None if ranges.noise is None else ranges.noise / ranges.unit,
+        {"censored": True, "auto": None}.get(loss, False),
+    )
+
+
+def generator_of(rng: Any) -> np.random.Generator:
+    """A generator of our own: what the caller's would draw next stays as it was."""
+    try:
+        if isinstance(rng, bool):
+            raise TypeError
+        return np.random.default_rng(rng).spawn(1)[0]
+    except (TypeError, ValueError):
+        raise InputError(f"rng must be an integer ≥ 0, a numpy Generator or None, got {rng!r}") from None

@@ -1,0 +1,44 @@
+"""Options that several commands share, each declared once: the same name, the same help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unrelu.errors import InputError
+
+File = Annotated[
+    Path, typer.Argument(help="The matrix: .csv, .tsv, .npy, .npz or .mtx; empty, NA or NaN where nothing was seen.")
+]
+Rank = Annotated[int, typer.Option("--rank", "-r", help="Rank of the completed matrix.")]
+Threshold = Annotated[
+    float | None, typer.Option(help="Every seen entry is on the seen side of this value.", show_default="0")
+]
+NoThreshold = Annotated[bool, typer.Option("--no-threshold", help="Absence says nothing about the value.")]
+Seen = Annotated[str, typer.Option(help="On which side of the threshold entries were seen: above or below.")]
+Unknown = Annotated[
+    Path | None, typer.Option(help="File of the same shape, 1 where an entry is missing for another reason, else 0.")
+]
+Missing = Annotated[
+    list[str] | None, typer.Option(help="A further mark for a missing entry, such as -999; may be repeated.")
+]
+Header = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether the first row holds labels (default: look).")
+]
+Labels = Annotated[
+    bool | None, typer.Option("--labels/--no-labels", help="Whether the first column holds labels (default: look).")
+]
+Tol = Annotated[float | None, typer.Option(help="Relative gradient norm at which to stop.")]
+MaxIter = Annotated[int | None, typer.Option(help="Most iterations.")]
+FirstSeed = Annotated[int, typer.Option(help="Seed of the first trial.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print a machine-readable summary.")]
+
+
+def checked_threshold(threshold: float | None, no_threshold: bool) -> float | None:
+    """What the two options say together: a number, or None if absence says nothing."""
+    if no_threshold and threshold is not None:
+        raise InputError("--threshold and --no-threshold contradict each other; give one of them")
+    return None if no_threshold else threshold or 0.0

@@ -50,17 +50,25 @@ class FigureRank(Experiment):
         "trials": 100,
         "ns": [200, 300, 400],
         "shares": [0.025, 0.1, 0.175, 0.2, 0.225, 0.25, 0.275, 0.29, 0.325],
+        # Just below the counting limit, where gradient descent has long failed and takes longest.
+        "default_only": [0.275, 0.29],
     }
-    quick: ClassVar[Sizes] = {"trials": 2, "ns": [100], "shares": [0.05, 0.15, 0.225, 0.25, 0.275, 0.32]}
+    quick: ClassVar[Sizes] = {
+        "trials": 2,
+        "ns": [100],
+        "shares": [0.05, 0.15, 0.225, 0.25, 0.275, 0.32],
+        "default_only": [0.275],
+    }
 
     def tasks(self, sizes: Sizes) -> list[Task]:
-        """One per size, rank, matrix and method."""
+        """One per size, rank, matrix and method; gradient descent not at every rank beyond its reach."""
         return [
             {"n": n, "r": max(1, round(share * n)), "method": method, "seed": sizes["rng"] + trial}
             for n in sizes["ns"]
             for share in sizes["shares"]
             for trial in range(sizes["trials"])
             for method in METHODS
+            if method == "default" or share not in sizes["default_only"]
         ]
 
     def cost(self, task: Task) -> float:

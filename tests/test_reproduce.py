@@ -19,7 +19,7 @@ from unrelu.experiments import EXPERIMENTS
 from unrelu.experiments.base import Result, Table
 from unrelu.experiments.initialisation import TableInitialisation
 from unrelu.experiments.journal import Journal, key_of
-from unrelu.experiments.judging import compare_number, judge_claim, printed, spread_text
+from unrelu.experiments.judging import judge_claim, printed
 from unrelu.experiments.outputs import csv_text, trials_csv
 from unrelu.experiments.rank import counting_limit
 from unrelu.experiments.registry import chosen
@@ -107,6 +107,37 @@ def test_every_printed_number_and_claim_is_judged_by_an_experiment(results):
     # The rank at which GD breaks down is printed for n = 200 only.
     assert set(known) - judged == {"rank/breakdown"}
     assert judged <= set(known)
+
+
+def test_nothing_is_turned_down_without_a_reason(results, monkeypatch):
+    def doubted(key, holds, measured, **words):
+        return judge_claim(key, False, measured, **words)
+
+    for name, result in results.items():
+        experiment = EXPERIMENTS[name]
+        assert all(j.why for j in result.judgements if j.verdict == "not reproduced"), name
+        module = sys.modules[type(experiment).__module__]
+        if not hasattr(module, "judge_claim"):
+            continue
+        monkeypatch.setattr(module, "judge_claim", doubted)
+        again = experiment.conclude(result.sizes, result.rows, {})
+        assert {j.verdict for j in again.judgements if j.prose} == {"not reproduced"}
+        for judgement in again.judgements:
+            # The speed of a method is explained where it is off, and here it may not be.
+            if judgement.verdict == "not reproduced" and not judgement.key.startswith("methods/"):
+                assert judgement.why, judgement.key
+
+
+def test_no_text_of_a_figure_is_cut_off(results):
+    for result in results.values():
+        for picture in result.pictures:
+            drawn = picture.draw()
+            drawn.canvas.draw()
+            canvas, ink = drawn.bbox, drawn.get_tightbbox().transformed(drawn.dpi_scale_trans)
+            assert ink.x0 >= canvas.x0 - 1, picture.name
+            assert ink.y0 >= canvas.y0 - 1, picture.name
+            assert ink.x1 <= canvas.x1 + 1, picture.name
+            assert ink.y1 <= canvas.y1 + 1, picture.name
 
 
 def test_claims_are_the_verdicts_of_the_others(results):
@@ -232,41 +263,6 @@ def test_rank_one_never_satisfies_the_second_assumption(results):
     rows = results["table-assumptions"].rows
     assert not any(r["second"] or r["some"] for r in rows if r["r"] == 1)
     assert all(r["second"] for r in rows if (r["n"], r["r"]) == (120, 2))
-
-
-# Verdicts
-
-
-def test_a_number_is_reproduced_within_its_error_and_not_beyond():
-    key = "init/0.0001/tailored/gamma"
-    assert compare_number(key, [4.4e-5, 4.5e-5]).verdict == "reproduced"
-    off = compare_number(key, [8.8e-5, 8.8e-5])
-    assert off.verdict == "not reproduced"
-    assert "2 times the printed one" in off.why
-    assert compare_number(key, []).why == "no trial gave a value"
-
-
-def test_a_run_that_was_cut_off_later_is_better():
-    key = "init/0/random-imputation/alpha"
-    assert compare_number(key, [1e-6, 2e-6]).verdict == "better"
-    assert compare_number(key, [0.01]).verdict == "reproduced"
-    assert compare_number(key, [5.0]).verdict == "not reproduced"
-
-
-def test_claims_carry_their_place_in_the_paper():
-    judgement = judge_claim("methods/admm", False, "measured words", why="a reason")
-    assert (judgement.verdict, judgement.where, judgement.prose) == ("not reproduced", "Section 4.3", True)
-    assert judge_claim("methods/admm", True, "words", better=True).verdict == "better"
-    assert spread_text([2.0]) == "2"
-
-
-def test_printed_numbers_say_where_they_stand():
-    for entry in printed()["numbers"].values():
-        assert entry["where"]
-        assert entry["rule"] in ("close", "stalled")
-        assert "value" in entry
-        assert "spread" in entry or "tolerance" in entry
-    assert printed()["numbers"]["init/0.01/random-spectral/gamma"]["value"] == 0.418
 
 
 # Small parts

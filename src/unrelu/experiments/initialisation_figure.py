@@ -83,6 +83,7 @@ class FigureInitialisation(Experiment):
                     "init/linear",
                     min(straight) > 0.99,
                     f"log α_t against t over the last half: R² = {min(straight):.4f} at least, {len(straight)} runs",
+                    otherwise="on a logarithmic scale the curve of some run bends",
                 )
             )
         return Result(

@@ -107,7 +107,12 @@ class FigureOrthants(_Sorted):
                 ),
             ),
             judgements=(
-                judge_claim("orthants/rank", whole >= 0.95 * len(rows), f"all four in {whole} of {len(rows)} factors"),
+                judge_claim(
+                    "orthants/rank",
+                    whole >= 0.95 * len(rows),
+                    f"all four in {whole} of {len(rows)} factors",
+                    otherwise=f"the smallest block has {min(min(r['sizes']) for r in rows)} rows",
+                ),
             ),
         )
 
@@ -135,6 +140,7 @@ class FigureObserved(_Sorted):
                     }
                 )
         diagonal = min(r["seen"][f"{k}{k}"] or 0.0 for r in rows for k in range(4))
+        fewest = min(r["fewest"] for r in rows)
         spanning = sum(min(r["spans"]) == 4 and r["fewest"] >= 4 for r in rows)
         U = instance(rows[0]).factor
         return Result(
@@ -151,12 +157,24 @@ class FigureObserved(_Sorted):
                 ),
             ),
             judgements=(
-                judge_claim("observed/diagonal", diagonal == 1.0, f"{diagonal:.0%} of every such block"),
+                judge_claim(
+                    "observed/diagonal",
+                    diagonal == 1.0,
+                    f"{diagonal:.0%} of every such block",
+                    otherwise="an orthant without rows, or a product of two rows of one orthant below zero",
+                ),
                 judge_claim(
                     "observed/neighbours",
                     spanning >= 0.95 * len(rows),
-                    f"{spanning} of {len(rows)} factors; the poorest block has "
-                    f"{min(r['fewest'] for r in rows)} seen entries",
+                    f"{spanning} of {len(rows)} factors; the poorest block has {fewest} seen entries",
+                    otherwise=f"too few rows: in one factor the seen pairs span {min(min(r['spans']) for r in rows)} "
+                    "of 4 dimensions",
+                ),
+                judge_claim(
+                    "observed/sixteenth",
+                    fewest >= sizes["n"] / 16,
+                    f"{fewest} entries in the poorest of {3 * len(rows)} blocks, n/16 = {sizes['n'] / 16:g}",
+                    otherwise="too few rows in one of the two orthants",
                 ),
             ),
         )
@@ -183,10 +201,11 @@ def _draw_orthants(U: NDArray[Any]) -> Figure:
     plane.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="first column of U*", ylabel="second column of U*")
     plane.set_aspect("equal")
     drawn.legend(
-        fontsize="small", loc="outside lower left", ncols=4, frameon=False, handletextpad=0.2, columnspacing=1.0
+        fontsize="small", loc="outside lower center", ncols=4, frameon=False, handletextpad=0.2, columnspacing=1.0
     )
     shown = U[order]
-    image = columns.imshow(shown, cmap="RdBu_r", vmin=-2.5, vmax=2.5, aspect="auto", interpolation="nearest")
+    # From dark to light without a turn, so that signs can be told apart in grey too.
+    image = columns.imshow(shown, cmap="cividis", vmin=-2.5, vmax=2.5, aspect="auto", interpolation="nearest")
     for k in range(4):
         columns.axhline(edges[k + 1] - 0.5, color="black", linewidth=1)
         middle = (edges[k] + edges[k + 1]) / 2

@@ -1,5 +1,6 @@
 """The paper's tables and figures: small runs, verdicts, a log that survives a kill, words for bad input."""
 
+import inspect
 import json
 import os
 import re
@@ -101,6 +102,13 @@ def test_figures_have_labelled_axes(results, name):
         assert any(ax.get_ylabel() or ax.get_yticklabels() for ax in axes)
 
 
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_each_is_a_function_of_trials_and_rng_with_an_example(name):
+    function = getattr(unrelu.experiments, name.replace("-", "_"))
+    assert list(inspect.signature(function).parameters)[:2] == ["trials", "rng"]
+    assert f">>> from unrelu.experiments import {name.replace('-', '_')}" in inspect.getdoc(type(function))
+
+
 def test_every_printed_number_and_claim_is_judged_by_an_experiment(results):
     judged = {judgement.key for result in results.values() for judgement in result.judgements}
     known = {**printed()["numbers"], **printed()["claims"]}
@@ -132,7 +140,7 @@ def test_no_text_of_a_figure_is_cut_off(results):
     for result in results.values():
         for picture in result.pictures:
             drawn = picture.draw()
-            drawn.canvas.draw()
+            drawn.draw_without_rendering()
             canvas, ink = drawn.bbox, drawn.get_tightbbox().transformed(drawn.dpi_scale_trans)
             assert ink.x0 >= canvas.x0 - 1, picture.name
             assert ink.y0 >= canvas.y0 - 1, picture.name
@@ -458,6 +466,20 @@ def test_ctrl_c_keeps_finished_trials_and_leaves_no_process(tmp_path):
     wait_for_the_last(process.pid)
 
 
+def test_a_section_that_was_damaged_is_left_out_and_made_again(tmp_path):
+    options = dict(quick=True, trials=1, jobs=1)
+    folder = reproduce(["figure-orthants", "figure-observed"], tmp_path / "out", **options).folder
+    (folder / "figure-orthants" / "section.json").write_text('{"name": "figure-or')
+    (folder / "figure-observed" / "figure-observed.svg").unlink()
+    page = reproduce(["figure-sectors"], folder, **options).report.read_text()
+    assert 'id="figure-sectors"' in page
+    assert 'id="figure-orthants"' not in page
+    assert 'id="figure-observed"' not in page
+    again = reproduce(["figure-orthants", "figure-observed"], folder, **options)
+    assert (again.run, again.kept) == (0, 2)
+    assert all(f'id="{name}"' in again.report.read_text() for name in ("figure-orthants", "figure-observed"))
+
+
 # Bad input
 
 
@@ -472,6 +494,12 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path):
     done = unrelu_reproduce("figure-ranks", cwd=tmp_path)
     assert done.returncode == 2
     assert "unknown experiment 'figure-ranks'; did you mean 'figure-rank'? accepted: all, figure-basin" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_seed_below_zero_is_a_sentence(tmp_path):
+    done = unrelu_reproduce("figure-orthants", "--quick", "--seed", -3, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "error: --seed must be an integer ≥ 0, got -3\n")
     assert not list(tmp_path.iterdir())
 
 

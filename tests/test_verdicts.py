@@ -122,15 +122,17 @@ def test_the_default_is_held_to_the_counting_limit():
     def verdict(last, n=200):
         medians = {rank: (0.0, 1e-12 if rank < last else 0.1, 0.2) for rank in (5, 35, 45, 50, 55, 58, 65)}
         ends = {"gd": 45, "default": last}
-        return {j.key: j for j in rank(n, ends, 59.4, medians)}
+        runs = [{"method": "gd", "r": 45, "iterations": count} for count in (5000, 5000, 900)]
+        return {j.key: j for j in rank(runs, n, ends, 59.4, medians)}
 
     assert verdict(58)["rank/default"].verdict == "better"
     broken = verdict(55)["rank/default"]
     assert broken.verdict == "not reproduced"
     assert "from rank 55 on" in broken.why
     assert verdict(58)["rank/breakdown"].verdict == "reproduced"
+    assert "2 of 3 runs are cut off after 5000 iterations" in verdict(58)["rank/breakdown"].why
     assert "rank/breakdown" not in verdict(58, n=300)
-    never = {j.key: j for j in rank(200, {"gd": None, "default": None}, 59.4, {58: (0.0, 0.0, 0.0)})}
+    never = {j.key: j for j in rank([], 200, {"gd": None, "default": None}, 59.4, {58: (0.0, 0.0, 0.0)})}
     assert never["rank/breakdown"].verdict == "not reproduced"
     assert never["rank/breakdown"].why == "GD breaks down at no rank that was tried"
 

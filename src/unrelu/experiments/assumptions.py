@@ -29,6 +29,13 @@ class TableAssumptions(Experiment):
 
     Assumption 3 asks for some collection of groups. The table has the paper's own construction (twelve sectors for
     r = 2, cones around a ¼-net above) and, beside it, whether any collection was found.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import table_assumptions
+    >>> result = table_assumptions(trials=2, rng=0, ns=[100], large=[], ranks=[1, 2])
+    >>> [(row[0], row[5]) for row in result.tables[0].rows]  # rank, share with Assumptions 1 and 2
+    [(1, 0.0), (2, 1.0)]
     """
 
     name = "table-assumptions"

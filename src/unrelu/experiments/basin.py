@@ -28,7 +28,15 @@ TOWARDS = {"noise": "random direction", "factor": "towards another factor"}
 
 
 class FigureBasin(Experiment):
-    """Success and rate of gradient descent against the distance of its start from the planted factor."""
+    """Success and rate of gradient descent against the distance of its start from the planted factor.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import figure_basin
+    >>> result = figure_basin(trials=1, rng=0, n=40, r=2, distances=[0.01])
+    >>> [(row[0], f"{row[2]} of {row[3]}") for row in result.tables[0].rows]
+    [('random direction', '1 of 1'), ('towards another factor', '1 of 1')]
+    """
 
     name = "figure-basin"
     title = "Close enough, and at a linear rate"

@@ -27,6 +27,13 @@ class TableInitialisation(Experiment):
     Readings of the start: columns scaled by the roots of the eigenvalues, or orthonormal as printed. Of the gradient
     on which to stop: as printed, (Z + Zᵀ)U, or the true one, half of it. Of β: F = ¼‖Z‖², or ‖Z‖² without the quarter,
     which is what the printed noisy lines fit.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import table_initialisation
+    >>> result = table_initialisation(trials=1, rng=0, n=60, r=2, sigmas=[0.0], most=600)
+    >>> [(row[1], row[11]) for row in result.tables[0].rows if row[2] == "scaled"]
+    [('our init', '1 of 1'), ('RI init', '0 of 1'), ('RS init', '0 of 1')]
     """
 
     name = "table-initialisation"

@@ -25,7 +25,15 @@ SAMPLINGS = {"uniform": "uniform", "relu": "ReLU"}
 
 
 class FigureLandscape(Experiment):
-    """Figure 1: benign under uniform sampling, not under ReLU sampling."""
+    """Figure 1: benign under uniform sampling, not under ReLU sampling.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import figure_landscape
+    >>> result = figure_landscape(trials=1, rng=0, n=40, r=2, share=0.5, most=400)
+    >>> [row[:3] for row in result.tables[0].rows]
+    [('uniform', 1, 1), ('ReLU', 1, 0)]
+    """
 
     name = "figure-landscape"
     title = "Random starts: uniform against ReLU sampling"

@@ -13,7 +13,7 @@ from typing import Any
 from unrelu.errors import InputError, is_integer
 from unrelu.experiments.base import Result, Sizes, Task
 from unrelu.experiments.journal import Journal, key_of
-from unrelu.experiments.outputs import machine, make_folder, write_files, write_text
+from unrelu.experiments.outputs import machine, make_folder, read_section, write_files, write_text
 from unrelu.experiments.page import page
 from unrelu.experiments.registry import EXPERIMENTS, chosen
 from unrelu.experiments.runner import Finished, cores, run_all
@@ -190,9 +190,9 @@ class _Run:
         about: dict[str, Any] = {**machine(), "written": time.strftime("%Y-%m-%d %H:%M")}
         sections = []
         for name in EXPERIMENTS:
-            path = self.folder / name / "section.json"
-            if path.is_file():
-                sections.append(json.loads(path.read_text(encoding="utf-8")))
+            section = read_section(self.folder / name)
+            if section is not None:
+                sections.append(section)
         about["experiments"] = [
             {key: section[key] for key in ("name", "command", "sizes", "trials", "seconds", "counts")}
             for section in sections

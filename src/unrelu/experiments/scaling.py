@@ -27,7 +27,15 @@ LASTING = 1.5
 
 
 class TableScaling(Experiment):
-    """How λ and γ grow with n, the second moments in an orthant, and the noise of which Theorem 4 speaks."""
+    """How λ and γ grow with n, the second moments in an orthant, and the noise of which Theorem 4 speaks.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import table_scaling
+    >>> result = table_scaling(trials=2, rng=0, ns=[100, 400], ranks=[2])
+    >>> [row[1] for row in result.tables[1].rows]
+    ['γ', '√γ', 'λ', 'λ, of the smallest block', 'largest ‖Δ‖_F']
+    """
 
     name = "table-scaling"
     title = "Growth of λ and γ"

@@ -29,6 +29,13 @@ class FigureSectors(Experiment):
 
     Thresholds are given as multiples of the largest η at which conditions (b) and (d) hold for the sample, so that the
     figure shows where they stop holding; the sufficient η that the Example states is drawn beside it.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import figure_sectors
+    >>> result = figure_sectors(trials=2, rng=0, n=200, multiples=[0.5, 1.5])
+    >>> result.tables[0].columns[2:], result.tables[0].rows[1][2:]
+    (('(a) covers', '(b) seen within', '(c) full rank', '(d) connected'), (1.0, 0.0, 1.0, 1.0))
     """
 
     name = "figure-sectors"

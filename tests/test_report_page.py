@@ -143,6 +143,18 @@ def test_a_figure_zooms_moves_and_closes(page):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
+def test_no_verdict_is_behind_a_scroll_bar(page, report, width):
+    page.size(width, 844)
+    page.open(report)
+    hidden = page.run(
+        "[...document.querySelectorAll('.scroll .badge')].filter(e => { const box = e.closest('.scroll'),"
+        " a = box.getBoundingClientRect(), b = e.getBoundingClientRect();"
+        " return b.bottom > a.bottom + 0.5 || b.right > a.right + 0.5; }).map(e => e.textContent)"
+    )
+    assert hidden == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_overflows(page, report, width):
     page.size(width, 844)
     page.open(report)

@@ -351,6 +351,21 @@ def test_a_full_disk_is_a_sentence(tmp_path):
     journal.close()
 
 
+def test_a_disk_that_is_full_when_figures_are_drawn_keeps_the_trials(tmp_path, monkeypatch):
+    def full(path, text):
+        raise InputError(f"{path.name} cannot be written: No space left on device; free some space")
+
+    monkeypatch.setattr("unrelu.experiments.outputs.write_text", full)
+    words = (
+        r"cannot be written: No space left on device; free some space; 2 finished trials kept in .*trials.jsonl: give"
+    )
+    with pytest.raises(InputError, match=words):
+        reproduce(["figure-orthants"], tmp_path / "out", quick=True, trials=2, jobs=1)
+    monkeypatch.undo()
+    again = reproduce(["figure-orthants"], tmp_path / "out", quick=True, trials=2, jobs=1)
+    assert (again.run, again.kept) == (0, 2)
+
+
 # Runs in processes
 
 

@@ -144,8 +144,9 @@ class FigureDistances(Experiment):
                 Picture(
                     self.name,
                     "Error of the completed centred matrix against the fraction of smallest distances seen, by "
-                    "dimension: median and quartiles.",
-                    lambda: _draw(sizes, rows),
+                    "dimension: median and quartiles. Above each panel the fraction from which on the median is "
+                    "below 1e-6.",
+                    lambda: _draw(sizes, rows, needed),
                 ),
             ),
             judgements=_judged(sizes, rows, needed),
@@ -236,9 +237,9 @@ def _judged(sizes: Sizes, rows: Sequence[Row], needed: Sequence[Mapping[str, Cel
     )
 
 
-def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
+def _draw(sizes: Sizes, rows: Sequence[Row], needed: Sequence[Mapping[str, Cell]]) -> Figure:
     clouds = sizes["clouds"]
-    drawn = figure(2.9 * len(METHODS), 0.6 + 2.8 * len(clouds))
+    drawn = figure(2.9 * len(METHODS), 0.6 + 2.9 * len(clouds))
     axes = drawn.subplots(len(clouds), len(METHODS), sharey=True, sharex=True, squeeze=False)
     for line, cloud in zip(axes, clouds, strict=True):
         for ax, (method, label) in zip(line, METHODS.items(), strict=True):
@@ -246,7 +247,10 @@ def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
                 groups = [numbers(_group(rows, cloud, dim, f, method), "error") for f in sizes["fractions"]]
                 quartile_line(ax, [100 * f for f in sizes["fractions"]], groups, look, f"dimension {dim}")
             ax.set_yscale("log")
-            ax.set_title(f"{label} ({cloud})", fontsize="medium")
+            least = {dim: _needs(needed, method)[cloud, dim] for dim in sizes["dims"]}
+            fractions = ", ".join(f"{dim}: {'none' if f is None else f'{f:.0%}'}" for dim, f in least.items())
+            ax.set_title(f"{label} ({cloud})\n", fontsize="medium")
+            ax.text(0.5, 1.02, f"dimension {fractions}", transform=ax.transAxes, ha="center", fontsize="x-small")
             ax.grid(alpha=0.3)
         line[0].set_ylabel("error of the completed matrix")
     for ax in axes[-1]:

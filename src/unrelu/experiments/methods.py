@@ -334,13 +334,14 @@ def _noisy_claims(
     high, low = max(spread, key=lambda m: spread[m]), min(spread, key=lambda m: spread[m])
     clean = {m: _median(rows, noisy, m, "clean") for m in theirs}
     nonconvex = max(value for m, value in clean.items() if m != "admm")
-    printed = _median(rows, noisy, "admm-printed", "clean")
+    printed, as_printed = (_median(rows, noisy, "admm-printed", name) for name in ("clean", "error"))
     found = [
         judge_claim(
             "methods/noisy-error",
             spread[high] / spread[low] < 2,
             f"from {spread[low]:.3g} ({METHODS[low]}) to {spread[high]:.3g} ({METHODS[high]}), against the noisy M",
-            otherwise=f"without {METHODS[high]} the largest is {max(v for m, v in spread.items() if m != high):.3g}",
+            otherwise=f"without {METHODS[high]} the largest is {max(v for m, v in spread.items() if m != high):.3g}; "
+            f"with its step as printed ADMM ends at {as_printed:.3g}, {as_printed / spread[low]:.2g} times the smallest",
         ),
         judge_claim(
             "convex/worse",

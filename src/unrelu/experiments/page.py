@@ -154,7 +154,9 @@ def _data_table(table: Mapping[str, Any]) -> str:
     rows = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in table["rows"])
     if not table["rows"]:
         return ""
-    return f'<p class="caption">{escape(table["caption"])}</p>' + _table(table["columns"], rows)
+    # Verdicts are what the page is for: they are not put behind a scroll bar.
+    kind = "whole" if "verdict" in table["columns"] else ""
+    return f'<p class="caption">{escape(table["caption"])}</p>' + _table(table["columns"], rows, kind)
 
 
 def _cell(value: Any) -> str:

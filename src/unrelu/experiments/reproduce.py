@@ -100,8 +100,15 @@ def reproduce(
     _claim(folder, force)
     plan = {name: EXPERIMENTS[name].tasks(sizes[name]) for name in order}
     journal = Journal(folder / LOG)
+    run = _Run(folder, plan, sizes, journal, watcher, _options(trials, quick, rng), quick)
     try:
-        return _Run(folder, plan, sizes, journal, watcher, _options(trials, quick, rng), quick).go(jobs or cores())
+        return run.go(jobs or cores())
+    except InputError as error:
+        if "finished trial" in str(error):
+            raise
+        count = len(journal.done)
+        kept = f"{count} finished trial{'' if count == 1 else 's'} kept in {folder / LOG}"
+        raise InputError(f"{error}; {kept}: give the same command again") from error
     finally:
         journal.close()
 

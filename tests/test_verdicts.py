@@ -11,7 +11,7 @@ from unrelu.experiments.basin import _convex, _linear
 from unrelu.experiments.initialisation import _optimal
 from unrelu.experiments.judging import compare_number, judge_claim, printed, spread_text
 from unrelu.experiments.landscape import _judged as landscape
-from unrelu.experiments.methods import METHODS, _claims, _reached
+from unrelu.experiments.methods_verdicts import METHODS, _reached, method_claims
 from unrelu.experiments.rank import _judged as rank
 from unrelu.experiments.rank import _share
 
@@ -163,7 +163,7 @@ def method_rows(**cpu):
 
 
 def method_verdicts(**cpu):
-    return {j.key: j for j in _claims({"sigmas": [0.0, 1e-2]}, method_rows(**cpu))}
+    return {j.key: j for j in method_claims({"sigmas": [0.0, 1e-2]}, method_rows(**cpu))}
 
 
 def test_speeds_are_judged_with_a_reason():

@@ -24,7 +24,7 @@ from unrelu.experiments.judging import judge_claim, printed
 from unrelu.experiments.outputs import csv_text, trials_csv
 from unrelu.experiments.rank import counting_limit
 from unrelu.experiments.registry import chosen
-from unrelu.experiments.reproduce import reproduce
+from unrelu.experiments.reproduce import Reproduction, Watcher, _Run, reproduce
 from unrelu.experiments.runner import _run, run_all
 from unrelu.experiments.solve import descend, paper_start, thinned
 
@@ -385,6 +385,24 @@ def test_one_bad_trial_does_not_cost_the_others():
     assert finished.found is None
     assert finished.trouble.startswith("KeyError")
     assert list(run_all([], 2)) == []
+
+
+def test_a_setting_whose_every_trial_failed_does_not_cost_the_other_experiments(tmp_path):
+    sizes = {name: EXPERIMENTS[name].sizes(quick=True, trials=1) for name in ("figure-orthants", "figure-rank")}
+    plan = {name: EXPERIMENTS[name].tasks(sizes[name]) for name in sizes}
+    journal = Journal(tmp_path / "trials.jsonl")
+    (task,) = plan["figure-orthants"]
+    journal.append("figure-orthants", task, EXPERIMENTS["figure-orthants"].trial(task), 0.1)
+    only = next(t for t in plan["figure-rank"] if t["method"] == "gd")
+    journal.append("figure-rank", only, {"error": 1e-9, "iterations": 5}, 0.1)  # and no pairs: as good as failed
+    found = Reproduction(tmp_path)
+    run = _Run(tmp_path, plan, sizes, journal, Watcher(), " --quick", True)
+    run._conclude(["figure-rank", "figure-orthants"], {name: set() for name in plan}, found)
+    journal.close()
+    assert list(found.results) == ["figure-orthants"]
+    assert [t.name for t in found.troubles] == ["figure-rank"]
+    assert "no conclusion without the trials that failed" in found.troubles[0].trouble
+    assert 'id="figure-orthants"' in found.report.read_text()
 
 
 def test_files_of_a_run_and_a_second_call_that_has_nothing_to_do(tmp_path):

@@ -184,7 +184,15 @@ class _Run:
                 continue  # every trial failed; the troubles say why
             rows = [{**task, **row} for task, (row, _) in kept]
             others = {n: found.results[n] for n in experiment.needs if n in found.results}
-            result = experiment.conclude(self.sizes[name], rows, others)
+            try:
+                result = experiment.conclude(self.sizes[name], rows, others)
+            except Exception as error:
+                if len(kept) == len(self.plan[name]):
+                    raise
+                # A setting whose every trial failed; what the other experiments found must not be lost with it.
+                trouble = f"no conclusion without the trials that failed ({type(error).__name__}: {error})"
+                found.troubles.append(Finished(name, {}, None, 0.0, trouble))
+                continue
             found.results[name] = result
             command = f"unrelu reproduce {name}{self.options}"
             seconds = sum(seconds for _, (_, seconds) in kept)

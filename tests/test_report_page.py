@@ -75,6 +75,52 @@ def test_a_click_on_a_heading_sorts_and_another_turns_it_round(page):
     assert page.run(words) == sorted(page.run(words))
 
 
+def test_what_was_not_measured_is_sorted_last(page):
+    page.run(
+        "const t = document.querySelector('#table-noise table.sortable'); const row = t.tBodies[0].rows[0];"
+        "row.cells[2].removeAttribute('data-sort'); row.cells[2].className = ''; row.cells[2].textContent = '–';"
+        "t.tBodies[0].rows[1].cells[2].dataset.sort = '1e3'; t.tBodies[0].rows[2].cells[2].dataset.sort = '38.3'"
+    )
+    table = "document.querySelector('#table-noise table.sortable')"
+    values = f"[...{table}.tBodies[0].rows].map(row => parseFloat(row.cells[2].dataset.sort ?? 'NaN'))"
+    for order in (False, True):
+        page.run(f"{table}.tHead.rows[0].cells[2].querySelector('button').click()")
+        found = page.run(f"{values}.map(String)")
+        assert found[-1] == "NaN"
+        numbers = [float(value) for value in found[:-1]]
+        assert numbers == sorted(numbers, reverse=order)
+        assert max(numbers) == 1000
+
+
+def key(page, name, **more):
+    for kind in ("keyDown", "keyUp"):
+        page.call("Input.dispatchKeyEvent", type=kind, key=name, **more)
+
+
+def test_a_figure_zooms_and_closes_by_keyboard(page):
+    page.run("document.querySelector('.zoom').focus()")
+    key(page, "Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
+    assert page.run("document.getElementById('viewer').open")
+    box = "document.getElementById('enlarged').getBoundingClientRect()"
+    before = page.run(f"{box}.width")
+    key(page, "=", text="=")
+    assert page.run(f"{box}.width") == pytest.approx(1.5 * before)
+    left = page.run(f"{box}.left")
+    key(page, "ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39)
+    assert page.run(f"{box}.left") == pytest.approx(left - 60)
+    key(page, "0", text="0")
+    assert page.run(f"{box}.width") == pytest.approx(before)
+    key(page, "Escape", code="Escape", windowsVirtualKeyCode=27)
+    assert not page.run("document.getElementById('viewer').open")
+    assert page.run("document.activeElement.className") == "zoom"
+
+
+def test_links_lead_to_the_files_beside_the_page(page, report):
+    links = page.run("[...document.querySelectorAll('.downloads a:not([download])')].map(a => a.getAttribute('href'))")
+    assert "table-noise/table-noise.csv" in links
+    assert all((report.parent / link).is_file() for link in links)
+
+
 def test_a_figure_zooms_moves_and_closes(page):
     page.run("document.querySelector('.zoom').click()")
     assert page.run("document.getElementById('viewer').open")
@@ -94,6 +140,18 @@ def test_a_figure_zooms_moves_and_closes(page):
     assert page.run(width) == pytest.approx(before)
     page.run("document.getElementById('leave').click()")
     assert not page.run("document.getElementById('viewer').open")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_verdict_is_behind_a_scroll_bar(page, report, width):
+    page.size(width, 844)
+    page.open(report)
+    hidden = page.run(
+        "[...document.querySelectorAll('.scroll .badge')].filter(e => { const box = e.closest('.scroll'),"
+        " a = box.getBoundingClientRect(), b = e.getBoundingClientRect();"
+        " return b.bottom > a.bottom + 0.5 || b.right > a.right + 0.5; }).map(e => e.textContent)"
+    )
+    assert hidden == []
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import bdtr
 
 from unrelu.certificates.assumption_search import search_assumption_3
 from unrelu.certificates.assumptions import check_assumption_1, check_assumption_2, check_assumption_3
@@ -19,6 +20,8 @@ __all__ = ["TableAssumptions"]
 
 # Above this size checking every block of nine to the power r cones takes minutes.
 MOST_CONES_RANK = 3
+# Below this probability a count speaks against a Proposition.
+UNLIKELY = 0.01
 
 
 class TableAssumptions(Experiment):
@@ -26,6 +29,13 @@ class TableAssumptions(Experiment):
 
     Assumption 3 asks for some collection of groups. The table has the paper's own construction (twelve sectors for
     r = 2, cones around a ¼-net above) and, beside it, whether any collection was found.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import table_assumptions
+    >>> result = table_assumptions(trials=2, rng=0, ns=[100], large=[], ranks=[1, 2])
+    >>> [(row[0], row[5]) for row in result.tables[0].rows]  # rank, share with Assumptions 1 and 2
+    [(1, 0.0), (2, 1.0)]
     """
 
     name = "table-assumptions"
@@ -99,6 +109,7 @@ class TableAssumptions(Experiment):
             judgements=(
                 _judged("assumptions/noiseless", lines, "Assumptions 1 and 2", "proved for 1 and 2"),
                 _judged("assumptions/noisy", lines, "Assumption 3, paper's groups", "proved for 3"),
+                *_rank_one(lines),
             ),
             notes=(
                 "At r = 1 no entry between positive and negative rows is seen, so both propositions fail there, which "
@@ -108,22 +119,49 @@ class TableAssumptions(Experiment):
 
 
 def _judged(key: str, lines: Sequence[Mapping[str, Cell]], share: str, proved: str) -> Judgement:
-    """A proposition holds if no measured share is below what it proves, as far as so many trials can tell."""
+    """A proposition holds for r ≥ 2 if nowhere so few factors satisfy it as its probability all but rules out."""
+    lines = [line for line in lines if line["r"] != 1]
     speaks = [line for line in lines if line[proved] != "vacuous" and line[share] is not None]
-    at_one = [float(line[share] or 0) for line in lines if line["r"] == 1 and line[share] is not None]
-    except_one = "false at r = 1, where the assumption never holds" if at_one and max(at_one) == 0 else ""
     if not speaks:
         sizes = [float(line["n"] or 0) for line in lines]
-        why = f"the proved probability is vacuous at every size tried (n = {min(sizes):g} to {max(sizes):g})"
         high = [line for line in lines if line["r"] == 2 and line[share] is not None]
         measured = "; ".join(f"n = {line['n']}, r = 2: {float(line[share] or 0):.0%}" for line in high)
-        return judge_claim(key, False, measured, why="; ".join(filter(None, [why, except_one])))
-    worst = min(speaks, key=lambda line: float(line[share] or 0) - float(str(line[proved])))
-    slack = 3 * 0.5 / np.sqrt(float(worst["factors"] or 1))
+        tried = f"n = {min(sizes):g} to {max(sizes):g}" if sizes else "none above r = 1"
+        return judge_claim(
+            key,
+            False,
+            measured or "nothing that it speaks of",
+            otherwise=f"the proved probability is vacuous at every size tried ({tried})",
+        )
+
+    def doubt(line: Mapping[str, Cell]) -> float:
+        """How likely so few factors or fewer are, if the proved probability is right."""
+        count = int(line["factors"] or 0)
+        return float(bdtr(round(float(line[share] or 0) * count), count, float(str(line[proved]))))
+
+    worst = min(speaks, key=doubt)
     return judge_claim(
         key,
-        float(worst[share] or 0) >= float(str(worst[proved])) - slack,
-        f"speaks in {len(speaks)} of {len(lines)} lines; closest at n = {worst['n']}, r = {worst['r']}: share "
-        f"{float(worst[share] or 0):.3g}, proved {worst[proved]}",
-        why=except_one,
+        doubt(worst) >= UNLIKELY,
+        f"speaks in {len(speaks)} of {len(lines)} lines with r ≥ 2; closest at n = {worst['n']}, r = {worst['r']}: "
+        f"{float(worst[share] or 0):.0%} of {worst['factors']} factors, proved {worst[proved]}",
+        otherwise=f"so few have a probability of {doubt(worst):.2g} if the Proposition is right",
     )
+
+
+def _rank_one(lines: Sequence[Mapping[str, Cell]]) -> list[Judgement]:
+    """Neither Proposition excepts r = 1."""
+    own = [line for line in lines if line["r"] == 1]
+    if not own:
+        return []
+    most = max(float(line["Assumptions 1 and 2"] or 0) for line in own)
+    largest = max(int(line["n"] or 0) for line in own)
+    return [
+        judge_claim(
+            "assumptions/rank-one",
+            most > 0.5,
+            f"Assumptions 1 and 2 hold for {most:.0%} of the factors at most, n up to {largest}",
+            otherwise="entries between positive and negative rows are negative, hence never seen: Assumption 2 cannot "
+            "hold, and uuᵀ and |u||u|ᵀ agree on all that is seen",
+        )
+    ]

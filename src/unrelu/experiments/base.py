@@ -148,6 +148,12 @@ class Experiment:
         Returns
         -------
         Result
+
+        Examples
+        --------
+        >>> from unrelu.experiments import figure_orthants
+        >>> figure_orthants(trials=3, rng=1, n=50).tables[0].columns[0]
+        'quadrant'
         """
         from unrelu.experiments.inline import run_here
 

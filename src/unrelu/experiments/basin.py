@@ -9,7 +9,7 @@ import numpy as np
 
 from unrelu.certificates.bounds import convexity_radius
 from unrelu.certificates.geometry import Landscape, curvature
-from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task, numbers
+from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_line
 from unrelu.experiments.judging import judge_claim
 from unrelu.experiments.solve import descend, instance, off
@@ -28,7 +28,15 @@ TOWARDS = {"noise": "random direction", "factor": "towards another factor"}
 
 
 class FigureBasin(Experiment):
-    """Success and rate of gradient descent against the distance of its start from the planted factor."""
+    """Success and rate of gradient descent against the distance of its start from the planted factor.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import figure_basin
+    >>> result = figure_basin(trials=1, rng=0, n=40, r=2, distances=[0.01])
+    >>> [(row[0], f"{row[2]} of {row[3]}") for row in result.tables[0].rows]
+    [('random direction', '1 of 1'), ('towards another factor', '1 of 1')]
+    """
 
     name = "figure-basin"
     title = "Close enough, and at a linear rate"
@@ -99,7 +107,6 @@ class FigureBasin(Experiment):
             _reach([line for line in lines if line["direction"] == name], "recovered") for name in TOWARDS.values()
         )
         radius = float(np.median(numbers(rows, "radius")))
-        rates = numbers([r for r in rows if r["error"] < RECOVERED], "rate")
         return Result(
             self.name,
             sizes,
@@ -119,15 +126,41 @@ class FigureBasin(Experiment):
                     "basin/close",
                     sure > 0,
                     f"every run succeeds up to a distance of {sure:g} ‖U*‖_F; proved up to {radius:.2g} ‖U*‖_F",
+                    otherwise=f"some run from {min(sizes['distances']):g} ‖U*‖_F, the nearest tried, goes astray",
                 ),
-                judge_claim(
-                    "basin/linear",
-                    bool(rates) and max(rates) < 1,
-                    f"factor per iteration {min(rates, default=np.nan):.3f} to {max(rates, default=np.nan):.3f} "
-                    f"in {len(rates)} runs",
-                ),
+                _linear(rows),
+                _convex(rows),
             ),
         )
+
+
+def _linear(rows: Sequence[Row]) -> Judgement:
+    """At a linear rate the second half of the iterations shrinks the error as the first does; a power of t does not."""
+    good = [r for r in rows if r["error"] < RECOVERED and r["rate"] is not None]
+    rates = numbers(good, "rate")
+    worst = max((r["rate"] ** (r["iterations"] / 2) for r in good), default=1.0)
+    low, high = min(rates, default=np.nan), max(rates, default=np.nan)
+    return judge_claim(
+        "basin/linear",
+        worst < 0.1,
+        f"factor per iteration {low:.3f} to {high:.3f} in {len(good)} runs; over the second half of its iterations "
+        f"every run shrinks its error to {worst:.2g} of what it was, or less",
+        otherwise="no run succeeded" if not good else "the second half of the iterations of some run gains little",
+    )
+
+
+def _convex(rows: Sequence[Row]) -> Judgement:
+    """Theorem 2: the smallest eigenvalue of the Hessian on the quotient at U* is γ/2, and γ > 0."""
+    gammas = numbers(rows, "gamma")
+    nearest = min(r["distance"] for r in rows)
+    near = [r["curvature"] / (r["gamma"] / 2) for r in rows if r["distance"] == nearest and r["gamma"] > 0]
+    return judge_claim(
+        "basin/convex",
+        min(gammas) > 0 and min(near, default=0.0) > 0.9,
+        f"γ from {min(gammas):.3g} to {max(gammas):.3g}; at {nearest:g} ‖U*‖_F the smallest curvature is "
+        f"{min(near, default=np.nan):.3f} to {max(near, default=np.nan):.3f} times γ/2",
+        otherwise="γ = 0 for some factor" if min(gammas) <= 0 else f"it changes much within {nearest:g} ‖U*‖_F",
+    )
 
 
 def _rate(error: np.ndarray) -> float | None:

@@ -12,7 +12,15 @@ __all__ = ["TableClaims"]
 
 
 class TableClaims(Experiment):
-    """Reads the verdicts of all other experiments; it has no trials of its own."""
+    """Reads the verdicts of all other experiments; it has no trials of its own.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import table_claims
+    >>> len(table_claims.needs)
+    13
+    >>> result = table_claims(trials=1, quick=True)  # runs them all: minutes # doctest: +SKIP
+    """
 
     name = "table-claims"
     title = "Every claim in prose"

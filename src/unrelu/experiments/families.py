@@ -107,7 +107,15 @@ def _trial(setting: str, name: str, seed: int, n: int, rank: int) -> Row:
 
 
 class TableFamilies(Experiment):
-    """The table of :func:`table_families`, trial by trial."""
+    """The table of :func:`table_families`, trial by trial.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import table_families
+    >>> result = table_families(trials=1, rng=0, n=40, r=2, families=["gaussian"])
+    >>> [row[:5] for row in result.tables[0].rows][0]
+    ('threshold 0', 'gaussian', 1, 1, 1)
+    """
 
     name = "table-families"
     title = "Recovery on eleven families of factors"

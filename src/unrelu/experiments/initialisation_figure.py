@@ -24,7 +24,17 @@ CURVES = [*((start, True) for start in START_NAMES), ("tailored", False)]
 
 
 class FigureInitialisation(FromStarts):
-    """Gradient norm and completion error against iterations."""
+    """Gradient norm and completion error against iterations.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import figure_initialisation
+    >>> result = figure_initialisation(trials=1, rng=0, n=60, r=2, sigmas=[0.0], most=600)
+    >>> [(judgement.key, judgement.verdict) for judgement in result.judgements]
+    [('init/linear', 'reproduced')]
+    >>> result.pictures[0].draw().axes[0].get_title()
+    'σ = 0'
+    """
 
     name = "figure-initialisation"
     title = "Convergence from three starts"
@@ -71,6 +81,7 @@ class FigureInitialisation(FromStarts):
                     "init/linear",
                     min(straight) > 0.99,
                     f"log α_t against t over the last half: R² = {min(straight):.4f} at least, {len(straight)} runs",
+                    otherwise="on a logarithmic scale the curve of some run bends",
                 )
             )
         return Result(

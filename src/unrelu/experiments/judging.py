@@ -27,8 +27,10 @@ def printed() -> dict[str, Any]:
     return {kind: {entry["key"]: entry for entry in content[kind]} for kind in ("numbers", "claims")}
 
 
-def compare_number(key: str, values: Sequence[float], note: str = "", *, what: str = "mean") -> Judgement:
-    """A printed number beside the mean of measured ones.
+def compare_number(
+    key: str, values: Sequence[float], note: str = "", *, what: str = "mean", case: str = ""
+) -> Judgement:
+    """A printed number beside the mean of measured ones (``what`` they are, in which ``case``).
 
     The rule stands in the data file. ``close``: within 5 %, two standard errors of the difference (of ``trials``
     printed and the measured ones), or the ``tolerance`` given there. ``stalled``: a gradient norm that says only where
@@ -44,9 +46,9 @@ def compare_number(key: str, values: Sequence[float], note: str = "", *, what: s
     shown = f"{value:.3g} ± {spread:.2g}" if spread else f"{value:.3g}"
     about = {"key": key, "claim": entry.get("claim", entry["where"]), "where": entry["where"], "printed": shown}
     if not values:
-        return Judgement(**about, measured="nothing", verdict=NOT_REPRODUCED, why="no trial gave a value")
+        return Judgement(**about, measured="nothing", verdict=NOT_REPRODUCED, why=note or "no trial gave a value")
     mean = float(np.mean(values))
-    about["measured"] = spread_text(values)
+    about["measured"] = spread_text(values) + (f" ({case})" if case else "")
     if entry["rule"] == "stalled":
         if mean < value / 10:
             return Judgement(**about, verdict=BETTER, why="the runs went further before they ended")
@@ -67,17 +69,25 @@ def _error(entry: dict[str, Any], values: Sequence[float]) -> float:
     return float(np.sqrt(entry.get("spread", 0.0) ** 2 / entry.get("trials", 1) + own))
 
 
-def judge_claim(key: str, holds: bool, measured: str, *, why: str = "", better: bool = False) -> Judgement:
+def judge_claim(
+    key: str, holds: bool, measured: str, *, otherwise: str, why: str = "", better: bool = False
+) -> Judgement:
     """A claim in words beside what was measured.
+
+    ``otherwise`` is why it does not hold, if it does not: no claim is turned down without a reason. ``why`` is what may
+    be said even if it holds.
 
     Examples
     --------
-    >>> judge_claim("methods/admm", True, "ADMM takes 40 times the CPU time").verdict
+    >>> judge_claim("methods/admm", True, "ADMM takes 40 times the CPU time", otherwise="few iterations").verdict
     'reproduced'
+    >>> judge_claim("methods/admm", False, "ADMM takes half the CPU time", otherwise="few iterations").why
+    'few iterations'
     """
     entry = printed()["claims"][key]
     verdict = NOT_REPRODUCED if not holds else BETTER if better else REPRODUCED
-    return Judgement(key, entry["claim"], entry["where"], entry["claim"], measured, verdict, why, prose=True)
+    reason = why if holds else ". ".join(filter(None, [otherwise, why]))
+    return Judgement(key, entry["claim"], entry["where"], entry["claim"], measured, verdict, reason, prose=True)
 
 
 def spread_text(values: Sequence[float]) -> str:
@@ -88,6 +98,8 @@ def spread_text(values: Sequence[float]) -> str:
     >>> spread_text([0.5, 0.7])
     '0.6 ± 0.14'
     """
+    if not values:
+        return "nothing"
     if len(values) == 1:
         return f"{values[0]:.3g}"
     deviation = float(np.std(values, ddof=1))

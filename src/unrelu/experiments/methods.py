@@ -10,9 +10,9 @@ import numpy as np
 
 from unrelu.by_piece import complete_by_piece
 from unrelu.datasets import Planted
-from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
+from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import boxes, figure
-from unrelu.experiments.judging import judge_claim
+from unrelu.experiments.methods_verdicts import METHODS, group_of, median_of, method_claims
 from unrelu.experiments.solve import descend, instance, off, paper_start
 from unrelu.factors import relative_error
 from unrelu.initialise import STARTS
@@ -28,32 +28,21 @@ if TYPE_CHECKING:
 
 __all__ = ["FigureMethods"]
 
-# Names on the figure; gradient descent with the step that fits the paper's table, and with the longest safe one; ADMM
-# with the projection, and with the X-update as printed.
-METHODS = {
-    "default": "unrelu default",
-    "gd": "GD",
-    "gd-slow": "GD, inferred step",
-    "momentum-pam": "MPAM",
-    "pam": "PAM",
-    "scaled-gd": "ScaledGD",
-    "admm": "ADMM",
-    "admm-printed": "ADMM, printed step",
-    "gnmr": "GNMR",
-}
 # Seconds of the slow ones at the paper's size, roughly.
 COSTS = {"admm": 10.0, "admm-printed": 10.0, "gnmr": 16.0, "pam": 3.0}
-# Second readings, which stand in the table but not for the paper's methods in its claims.
-SECOND = ("gd-slow", "admm-printed")
-# "As fast", "slightly faster" and "substantially faster", as ratios of CPU times.
-ALIKE, SUBSTANTIAL = 2.0, 5.0
-# Up to this relative error a completion counts as reasonable.
-REASONABLE = 1e-2
 BUDGET = 900.0
 
 
 class FigureMethods(Experiment):
-    """Figures 6 and 9: box plots of error and time, each method with its own rule from the appendix."""
+    """Figures 6 and 9: box plots of error and time, each method with its own rule from the appendix.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import figure_methods
+    >>> result = figure_methods(trials=1, rng=0, n=60, r=2, sigmas=[0.0])
+    >>> [row[1] for row in result.tables[0].rows]
+    ['unrelu default', 'GD', 'GD, inferred step', 'MPAM', 'PAM', 'ScaledGD', 'ADMM', 'GNMR']
+    """
 
     name = "figure-methods"
     title = "Error and CPU time of every method"
@@ -87,7 +76,7 @@ class FigureMethods(Experiment):
         lines: list[dict[str, Cell]] = []
         for sigma in sizes["sigmas"]:
             for method, label in _methods(sigma).items():
-                group = _group(rows, sigma, method)
+                group = group_of(rows, sigma, method)
                 low, middle, high = np.quantile(numbers(group, "cpu"), [0.25, 0.5, 0.75])
                 lines.append(
                     {
@@ -97,7 +86,7 @@ class FigureMethods(Experiment):
                         "error against M*": float(np.median(numbers(group, "clean"))),
                         "CPU s": float(middle),
                         "CPU quartiles": f"{low:.3g}…{high:.3g}",
-                        "CPU / default": float(middle) / _median(rows, sigma, "default", "cpu"),
+                        "CPU / default": float(middle) / median_of(rows, sigma, "default", "cpu"),
                         "iterations": float(np.median(numbers(group, "iterations"))),
                         "ended": ", ".join(sorted({r["code"] for r in group})),
                     }
@@ -115,7 +104,7 @@ class FigureMethods(Experiment):
                     lambda: _draw(sizes, rows),
                 ),
             ),
-            judgements=tuple(_claims(sizes, rows)),
+            judgements=tuple(method_claims(sizes, rows)),
             notes=(
                 "CPU seconds of the start and the iterations (of the default: of everything it tries), without making "
                 "the data, in a process with one thread. “GD” takes the longest step that is safe; the step that fits "
@@ -220,123 +209,6 @@ def _named(solver: Solver[Any], X: Any, rank: int, seed: Any) -> tuple[Any, Any,
     return *own, factor, about
 
 
-def _group(rows: Sequence[Row], sigma: float, method: str) -> list[Row]:
-    return [r for r in rows if r["sigma"] == sigma and r["method"] == method]
-
-
-def _median(rows: Sequence[Row], sigma: float, method: str, name: str) -> float:
-    return float(np.median(numbers(_group(rows, sigma, method), name)))
-
-
-def _claims(sizes: Sizes, rows: Sequence[Row]) -> list[Judgement]:
-    sigmas = sizes["sigmas"]
-    theirs = [method for method in METHODS if method != "default" and method not in SECOND]
-
-    def ratio(method: str) -> list[float]:
-        return [_median(rows, s, method, "cpu") / _median(rows, s, "gd", "cpu") for s in sigmas]
-
-    def words(method: str) -> str:
-        pairs = zip(ratio(method), sigmas, strict=True)
-        return f"{METHODS[method]} takes " + ", ".join(f"{r:.2g} times as long at σ = {s:g}" for r, s in pairs)
-
-    found = [
-        judge_claim(
-            "methods/as-mpam", all(1 / ALIKE <= r <= ALIKE for r in ratio("momentum-pam")), words("momentum-pam")
-        ),
-        judge_claim("methods/pam", all(r > 1 for r in ratio("pam")), words("pam")),
-        judge_claim("methods/scaled-gd", all(r > 1 for r in ratio("scaled-gd")), words("scaled-gd")),
-        judge_claim("methods/admm", all(r > SUBSTANTIAL for r in ratio("admm")), words("admm")),
-        judge_claim("methods/gnmr", all(r > SUBSTANTIAL for r in ratio("gnmr")), words("gnmr")),
-    ]
-    errors = {(m, s): _median(rows, s, m, "error") for m in theirs for s in sigmas}
-    worst = max(errors, key=lambda pair: errors[pair])
-    found.append(
-        judge_claim(
-            "methods/reasonable",
-            errors[worst] < REASONABLE,
-            f"largest median error {errors[worst]:.2g} ({METHODS[worst[0]]}, σ = {worst[1]:g})",
-        )
-    )
-    others = [m for m in theirs if m != "gd"]
-    beaten = [s for s in sigmas if errors["gd", s] > 10 * np.median([errors[m, s] for m in others])]
-    found.append(
-        judge_claim(
-            "methods/comparable",
-            not beaten,
-            "; ".join(
-                f"σ = {s:g}: GD {errors['gd', s]:.2g}, others {min(errors[m, s] for m in others):.2g} to "
-                f"{max(errors[m, s] for m in others):.2g}"
-                for s in sigmas
-            ),
-        )
-    )
-    noisy = max(sigmas)
-    if noisy > 0:
-        found += _noisy_claims(noisy, theirs, rows, errors)
-    found.append(_ours(sigmas, theirs, rows))
-    return found
-
-
-def _noisy_claims(
-    noisy: float, theirs: Sequence[str], rows: Sequence[Row], errors: Mapping[tuple[str, float], float]
-) -> list[Judgement]:
-    spread = {m: errors[m, noisy] for m in theirs}
-    high, low = max(spread, key=lambda m: spread[m]), min(spread, key=lambda m: spread[m])
-    times = {m: _median(rows, noisy, m, "cpu") / _median(rows, 0.0, m, "cpu") for m in theirs}
-    off_by = max(times, key=lambda m: abs(np.log(times[m])))
-    clean = {m: _median(rows, noisy, m, "clean") for m in theirs}
-    nonconvex = max(value for m, value in clean.items() if m != "admm")
-    printed = _median(rows, noisy, "admm-printed", "clean")
-    return [
-        judge_claim(
-            "methods/noisy-error",
-            spread[high] / spread[low] < 2,
-            f"from {spread[low]:.3g} ({METHODS[low]}) to {spread[high]:.3g} ({METHODS[high]}), against the noisy M",
-            why=""
-            if spread[high] / spread[low] < 2
-            else f"without {METHODS[high]} the largest is {max(v for m, v in spread.items() if m != high):.3g}",
-        ),
-        judge_claim(
-            "methods/noisy-time",
-            1 / 3 < times[off_by] < 3,
-            ", ".join(f"{METHODS[m]} {value:.2g} times" for m, value in times.items()),
-        ),
-        judge_claim(
-            "convex/worse",
-            min(clean["admm"], printed) > 1.2 * nonconvex,
-            f"error against M* at σ = {noisy:g}: ADMM {clean['admm']:.2g}, with its step as printed {printed:.2g}, the "
-            f"worst of the others {nonconvex:.2g}",
-        ),
-    ]
-
-
-def _reached(row: Row, error: float) -> float:
-    """When the default's error against M* was as small as another method's in the end, to two per cent."""
-    pairs = zip(row["path"]["cpu"], row["path"]["clean"], strict=True)
-    return next((cpu for cpu, own in pairs if own <= 1.02 * error), float(row["cpu"]))
-
-
-def _ours(sigmas: Sequence[float], theirs: Sequence[str], rows: Sequence[Row]) -> Judgement:
-    """Whether a method ends before the default has reached the same error, in the median of the trials."""
-    faster = []
-    least = np.inf
-    for sigma in sigmas:
-        own = {row["seed"]: row for row in _group(rows, sigma, "default")}
-        for method in theirs:
-            ratios = [r["cpu"] / _reached(own[r["seed"]], r["clean"]) for r in _group(rows, sigma, method)]
-            ratio = float(np.median(ratios))
-            least = min(least, ratio)
-            if ratio < 1:
-                faster.append(f"{METHODS[method]} at σ = {sigma:g}: {ratio:.2g} of the time")
-    return judge_claim(
-        "methods/default",
-        not faster,
-        "; ".join(faster)
-        or f"the quickest of the paper's methods takes {least:.2g} times as long to the error at which it stops",
-        better=True,
-    )
-
-
 def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
     sigmas = sizes["sigmas"]
     drawn = figure(7.4, 0.7 + 2.5 * len(sigmas))
@@ -344,7 +216,7 @@ def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
     for line, sigma in zip(axes, sigmas, strict=True):
         methods = _methods(sigma)
         for ax, quantity in zip(line, ("error", "cpu"), strict=True):
-            boxes(ax, [numbers(_group(rows, sigma, m), quantity) for m in methods], list(methods.values()), ours=0)
+            boxes(ax, [numbers(group_of(rows, sigma, m), quantity) for m in methods], list(methods.values()), ours=0)
             ax.set_title(f"σ = {sigma:g}", fontsize="medium")
         line[1].set_yticklabels([])
         line[0].set_xlabel("completion error ‖M̂ − M‖$_F$/‖M‖$_F$")

@@ -17,7 +17,7 @@ from unrelu.errors import InputError
 from unrelu.experiments.base import Experiment, Result, Row, Table
 from unrelu.experiments.runner import cores
 
-__all__ = ["csv_text", "machine", "make_folder", "trials_csv", "write_files", "write_text"]
+__all__ = ["csv_text", "machine", "make_folder", "read_section", "trials_csv", "write_files", "write_text"]
 
 
 def make_folder(folder: Path) -> None:
@@ -108,6 +108,23 @@ def write_files(
     }
     write_text(folder / "section.json", json.dumps(about, indent=1, ensure_ascii=False) + "\n")
     return about
+
+
+PARTS = {"name", "title", "where", "setting", "extra", "sizes", "quick", "command", "trials", "seconds"}
+PARTS |= {"notes", "judgements", "counts", "tables", "pictures"}
+
+
+def read_section(folder: Path) -> dict[str, Any] | None:
+    """What an earlier call wrote of an experiment; None if there is nothing whole, for then it has to run again."""
+    try:
+        about = json.loads((folder / "section.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(about, dict) or not set(about) >= PARTS:
+        return None
+    wanted = [f"{table['name']}.csv" for table in about["tables"]] + ["trials.csv"]
+    wanted += [f"{picture['name']}.svg" for picture in about["pictures"]]
+    return about if all((folder / name).is_file() for name in wanted) else None
 
 
 def machine() -> dict[str, Any]:

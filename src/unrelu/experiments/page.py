@@ -121,10 +121,15 @@ def _section(folder: Path, s: Mapping[str, Any]) -> str:
         _judgements(s["judgements"]),
         *(f'<p class="small">{escape(note)}</p>' for note in s["notes"]),
         f'<p class="small">This run{" (quick)" if s["quick"] else ""}: {escape(_words(s["sizes"]))}</p>',
-        f'<p class="command"><code>{escape(s["command"])}</code></p>',
+        f'<p class="command"><code>{_command(s["command"])}</code></p>',
         f'<p class="downloads">Raw data: {_downloads(folder, s)}</p></section>',
     ]
     return "\n".join(parts)
+
+
+def _command(line: str) -> str:
+    """A command line that breaks between its words only, not after a hyphen."""
+    return " ".join(f"<span>{escape(word)}</span>" for word in line.split(" "))
 
 
 def _words(sizes: Mapping[str, Any]) -> str:
@@ -149,7 +154,9 @@ def _data_table(table: Mapping[str, Any]) -> str:
     rows = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in table["rows"])
     if not table["rows"]:
         return ""
-    return f'<p class="caption">{escape(table["caption"])}</p>' + _table(table["columns"], rows)
+    # Verdicts are what the page is for: they are not put behind a scroll bar.
+    kind = "whole" if "verdict" in table["columns"] else ""
+    return f'<p class="caption">{escape(table["caption"])}</p>' + _table(table["columns"], rows, kind)
 
 
 def _cell(value: Any) -> str:
@@ -193,11 +200,11 @@ def _where(j: Mapping[str, Any]) -> str:
 
 
 def _downloads(folder: Path, s: Mapping[str, Any]) -> str:
-    """Each file twice: inside the page, for when only the page was passed on, and as the file beside it."""
-    names = [*(f"{table['name']}.csv" for table in s["tables"]), "trials.csv"]
+    """Each file twice: inside the page, for when only the page was passed on, and the file in the folder beside it."""
+    names = [*(f"{table['name']}.csv" for table in s["tables"]), *(["trials.csv"] if s["trials"] else [])]
     links = [
         f'<a download="{escape(_saved(s["name"], name))}" href="{_uri(folder / name, "text/csv;charset=utf-8")}">'
-        f'{escape(name)}</a> <span class="small">({escape(folder.name)}/{escape(name)})</span>'
+        f'{escape(name)}</a> <span class="small">(<a href="{folder.name}/{name}">{folder.name}/{name}</a>)</span>'
         for name in names
     ]
     return " · ".join(links)

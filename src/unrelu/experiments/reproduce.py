@@ -13,7 +13,7 @@ from typing import Any
 from unrelu.errors import InputError, is_integer
 from unrelu.experiments.base import Result, Sizes, Task
 from unrelu.experiments.journal import Journal, key_of
-from unrelu.experiments.outputs import machine, make_folder, write_files, write_text
+from unrelu.experiments.outputs import machine, make_folder, read_section, write_files, write_text
 from unrelu.experiments.page import page
 from unrelu.experiments.registry import EXPERIMENTS, chosen
 from unrelu.experiments.runner import Finished, cores, run_all
@@ -100,8 +100,15 @@ def reproduce(
     _claim(folder, force)
     plan = {name: EXPERIMENTS[name].tasks(sizes[name]) for name in order}
     journal = Journal(folder / LOG)
+    run = _Run(folder, plan, sizes, journal, watcher, _options(trials, quick, rng), quick)
     try:
-        return _Run(folder, plan, sizes, journal, watcher, _options(trials, quick, rng), quick).go(jobs or cores())
+        return run.go(jobs or cores())
+    except InputError as error:
+        if "finished trial" in str(error):
+            raise
+        count = len(journal.done)
+        kept = f"{count} finished trial{'' if count == 1 else 's'} kept in {folder / LOG}"
+        raise InputError(f"{error}; {kept}: give the same command again") from error
     finally:
         journal.close()
 
@@ -177,7 +184,15 @@ class _Run:
                 continue  # every trial failed; the troubles say why
             rows = [{**task, **row} for task, (row, _) in kept]
             others = {n: found.results[n] for n in experiment.needs if n in found.results}
-            result = experiment.conclude(self.sizes[name], rows, others)
+            try:
+                result = experiment.conclude(self.sizes[name], rows, others)
+            except Exception as error:
+                if len(kept) == len(self.plan[name]):
+                    raise
+                # A setting whose every trial failed; what the other experiments found must not be lost with it.
+                trouble = f"no conclusion without the trials that failed ({type(error).__name__}: {error})"
+                found.troubles.append(Finished(name, {}, None, 0.0, trouble))
+                continue
             found.results[name] = result
             command = f"unrelu reproduce {name}{self.options}"
             seconds = sum(seconds for _, (_, seconds) in kept)
@@ -190,9 +205,9 @@ class _Run:
         about: dict[str, Any] = {**machine(), "written": time.strftime("%Y-%m-%d %H:%M")}
         sections = []
         for name in EXPERIMENTS:
-            path = self.folder / name / "section.json"
-            if path.is_file():
-                sections.append(json.loads(path.read_text(encoding="utf-8")))
+            section = read_section(self.folder / name)
+            if section is not None:
+                sections.append(section)
         about["experiments"] = [
             {key: section[key] for key in ("name", "command", "sizes", "trials", "seconds", "counts")}
             for section in sections

@@ -29,6 +29,13 @@ class FigureSectors(Experiment):
 
     Thresholds are given as multiples of the largest η at which conditions (b) and (d) hold for the sample, so that the
     figure shows where they stop holding; the sufficient η that the Example states is drawn beside it.
+
+    Examples
+    --------
+    >>> from unrelu.experiments import figure_sectors
+    >>> result = figure_sectors(trials=2, rng=0, n=200, multiples=[0.5, 1.5])
+    >>> result.tables[0].columns[2:], result.tables[0].rows[1][2:]
+    (('(a) covers', '(b) seen within', '(c) full rank', '(d) connected'), (1.0, 0.0, 1.0, 1.0))
     """
 
     name = "figure-sectors"
@@ -118,9 +125,12 @@ class FigureSectors(Experiment):
             judgements=(
                 judge_claim(
                     "sectors/holds",
-                    held == len(good),
+                    0 < len(good) == held,
                     f"all four hold at the stated η in {held} of the {len(good)} factors with two rows or more in "
                     f"every sector; they go on holding up to {further:.3g} times that η (median)",
+                    otherwise="a sector of every factor has fewer than two rows"
+                    if not good
+                    else "the stated η is larger than the largest that the sample allows",
                 ),
             ),
             notes=("Rows near the origin set the limit: the threshold is bounded by products of their lengths.",),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unrelu.errors import InputError
 from unrelu.shell import options
 from unrelu.shell.common import DONE, INTERRUPTED, NOT_CONVERGED, guarded, out, say
 
@@ -50,6 +51,8 @@ def reproduce_command(
             out(f"{name:<{width}}  {experiment.title} ({experiment.where}{', extra' if experiment.extra else ''})")
         out(f"{'all':<{width}}  every one of them except extras")
         return DONE
+    if seed < 0:
+        raise InputError(f"--seed must be an integer ≥ 0, got {seed}")
     folder = output if output is not None else Path(FOLDER + ("-quick" if quick else ""))
     began = time.perf_counter()
     watcher = Bars() if sys.stderr.isatty() else Lines()

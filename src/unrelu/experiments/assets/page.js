@@ -11,11 +11,14 @@ for (const table of document.querySelectorAll("table.sortable")) {
       const number = parseFloat(cell.dataset.sort ?? cell.textContent.replace("−", "-"));
       return [number, cell.textContent.trim()];
     };
-    const rows = [...table.tBodies[0].rows].map(row => [value(row), row]);
+    const all = [...table.tBodies[0].rows].map(row => [value(row), row]);
+    // What was not measured comes last, whichever way the rest is turned.
+    const empty = ([[, text]]) => text === "" || text === "–";
+    const rows = all.filter(row => !empty(row));
     const numeric = rows.every(([[number]]) => !Number.isNaN(number));
     rows.sort(([a], [b]) => numeric ? a[0] - b[0] : a[1].localeCompare(b[1], undefined, { numeric: true }));
     if (!up) rows.reverse();
-    table.tBodies[0].append(...rows.map(([, row]) => row));
+    table.tBodies[0].append(...[...rows, ...all.filter(empty)].map(([, row]) => row));
   }));
 }
 // Figures: a click enlarges; wheel, buttons, keys and two fingers zoom; dragging moves.
@@ -55,4 +58,10 @@ document.getElementById("closer").addEventListener("click", () => zoom(1.5));
 document.getElementById("further").addEventListener("click", () => zoom(1 / 1.5));
 document.getElementById("whole").addEventListener("click", whole);
 document.getElementById("leave").addEventListener("click", () => viewer.close());
-viewer.addEventListener("keydown", event => { if (event.key === "+") zoom(1.5); if (event.key === "-") zoom(1 / 1.5); });
+// Escape closes a dialog by itself.
+const move = (dx, dy) => () => { x += dx; y += dy; show(); };
+const keys = {
+  "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5), "0": whole,
+  ArrowLeft: move(60, 0), ArrowRight: move(-60, 0), ArrowUp: move(0, 60), ArrowDown: move(0, -60),
+};
+viewer.addEventListener("keydown", event => { if (keys[event.key]) { event.preventDefault(); keys[event.key](); } });

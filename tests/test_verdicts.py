@@ -11,7 +11,7 @@ from unrelu.experiments.basin import _convex, _linear
 from unrelu.experiments.initialisation import _optimal
 from unrelu.experiments.judging import compare_number, judge_claim, printed, spread_text
 from unrelu.experiments.landscape import _judged as landscape
-from unrelu.experiments.methods_verdicts import METHODS, _reached, method_claims
+from unrelu.experiments.methods_verdicts import METHODS, READINGS, _reached, method_claims
 from unrelu.experiments.rank import _judged as rank
 from unrelu.experiments.rank import _share
 
@@ -149,9 +149,10 @@ def method_rows(**cpu):
     """One matrix with and without noise, every method alike except in its CPU time."""
     rows = []
     for sigma in (0.0, 1e-2):
-        for method in METHODS:
+        for method in [*METHODS, *READINGS]:
             seconds = {"gnmr": 9.0, "admm": 8.0, "default": 0.5}.get(method, 1.5)
-            row = {"sigma": sigma, "method": method, "seed": 0, "cpu": cpu.get(method.replace("-", "_"), seconds)}
+            row = {"n": 9, "r": 1, "sigma": sigma, "method": method, "seed": 0}
+            row |= {"cpu": cpu.get(method.replace("-", "_"), seconds)}
             row |= {
                 "error": 1e-3,
                 "clean": 1e-3 if "admm" not in method else 5e-3,

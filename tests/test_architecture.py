@@ -84,7 +84,7 @@ def test_imports_only_from_rooms_before(path):
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_no_file_outgrows_a_room(path):
-    assert len(path.read_text().splitlines()) <= 480
+    assert len(path.read_text().splitlines()) <= 410
 
 
 def test_import_loads_neither_extras_nor_plotting():

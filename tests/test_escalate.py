@@ -232,6 +232,24 @@ def test_without_noise_one_block_is_kept():
     assert steadied(observations, 5, one, rng) is one
 
 
+def test_a_block_from_which_every_row_fits_is_start_enough():
+    near = Observations.of(sampling.relu(family("gaussian", 200, 5, noise=0.01, rng=[0, 1]).matrix))
+    far = Observations.of(sampling.relu(family("gaussian", 200, 5, noise=0.3, rng=[0, 1]).matrix))
+    for observations, enough in ((near, True), (far, False)):
+        rng = np.random.default_rng(0)
+        one = place(observations, 5, find_blocks(observations, 5, rng)[0], rng)
+        assert (steadied(observations, 5, one, rng, unless_near=True) is one) is enough
+        assert steadied(observations, 5, one, rng) is not one
+
+
+def test_the_noise_level_is_told_where_blocks_hardly_exceed_the_rank():
+    for seed in range(4):
+        planted = family("gaussian", 1000, 20, noise=0.01, rng=[seed, 1])
+        observations = Observations.of(sampling.relu(planted.matrix))
+        noise = Floor.of(observations, 20, np.random.default_rng(seed)).noise * observations.unit
+        assert np.std(planted.matrix - planted.truth) / 1.5 < noise < 1.5 * np.std(planted.matrix - planted.truth)
+
+
 def two_pieces(n=40, rank=3, seed=0):
     """Rows that all point one way, and as many that point the other: between them nothing is seen."""
     U = np.abs(np.random.default_rng(seed).standard_normal((2 * n, rank)))

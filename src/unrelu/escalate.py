@@ -13,7 +13,7 @@ from unrelu.continuation import RankIncreasing, Shrinking, staircase
 from unrelu.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.history import Record, Stop, Verdict
 from unrelu.initialise import Start, Tailored
-from unrelu.placement import Placement, best_placement, undetermined
+from unrelu.placement import Placement, furthest_placement, steadied, undetermined
 from unrelu.problems.psd import PSDProblem
 from unrelu.run import Outcome, run
 from unrelu.solvers import Solver
@@ -55,9 +55,13 @@ def escalate(
     callback: Callable[[Record], object] | None,
 ) -> Attempts:
     """Solve from a placement if it reaches enough, else try one start after the other, and return the best."""
-    placement = best_placement(problem.observations, problem.rank, rng)
+    observations, rank = problem.observations, problem.rank
+    placement = furthest_placement(observations, rank, rng)
+    whole = placement is not None and bool(placement.placed.all())
+    if placement is not None:
+        placement = steadied(observations, rank, placement, rng, unless_near=whole)
     past_the_limit = False
-    if placement is None or not placement.placed.all():
+    if not whole:
         part = None if placement is None else _placed_alone(problem, solver, stopping, rng, placement, truth, callback)
         if part is not None:
             return part

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unrelu.observations import Observations
-from unrelu.placement import several_blocks
+from unrelu.placement import find_blocks, several_blocks
 from unrelu.problems.psd import PSDProblem
 
 __all__ = ["Floor"]
@@ -20,6 +21,9 @@ __all__ = ["Floor"]
 NOISELESS = {"float64": 1e-6, "float32": 1e-3}
 # The same for one run with a named method, whose tolerance may be loose: a wrong stationary point is far above it.
 LOOSE = {"float64": 1e-3, "float32": 1e-2}
+# Distinct entries of blocks, beyond their r leading eigenvalues, that tell the noise level well enough; with fewer,
+# blocks are looked for from so many further rows.
+ENOUGH, MORE_TRIES = 30, 24
 # The fit may exceed the noise level of the blocks, which is an estimate, by this factor.
 MARGIN = 1.5
 
@@ -33,10 +37,11 @@ class Floor:
     @classmethod
     def of(cls, observations: Observations, rank: int, rng: np.random.Generator) -> Floor:
         """Estimate it from fully seen blocks with more rows than the rank."""
+        blocks = _larger(several_blocks(observations, rank, rng), rank)
+        if sum(_distinct(len(rows) - rank) for rows in blocks) < ENOUGH:
+            blocks += _larger(find_blocks(observations, rank, rng, MORE_TRIES), rank)
         found = []
-        for rows in several_blocks(observations, rank, rng):
-            if len(rows) < rank + 2:
-                continue
+        for rows in blocks:
             block, _ = observations.pairs(rows, rows)
             values = np.linalg.eigvalsh(block)
             rest = np.sort(np.abs(values))[: len(rows) - rank]
@@ -46,6 +51,16 @@ class Floor:
     def reached(self, problem: PSDProblem, value: float) -> bool:
         """Whether a fit with this objective is at the floor."""
         return noiseless(problem, value) or (self.noise is not None and rms(problem, value) <= MARGIN * self.noise)
+
+
+def _distinct(size: int) -> int:
+    """Entries of a symmetric matrix that may differ."""
+    return size * (size + 1) // 2
+
+
+def _larger(blocks: list[NDArray[np.intp]], rank: int) -> list[NDArray[np.intp]]:
+    """Those that tell anything of the noise."""
+    return [rows for rows in blocks if len(rows) >= rank + 2]
 
 
 def unknowns_and_pairs(problem: PSDProblem) -> tuple[int, int]:

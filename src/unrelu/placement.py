@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from unrelu.attach import Frame
 from unrelu.observations import Observations
 
-__all__ = ["Placement", "best_placement", "find_blocks", "place", "several_blocks", "steadied", "undetermined"]
+__all__ = [
+    "Placement",
+    "best_placement",
+    "find_blocks",
+    "furthest_placement",
+    "place",
+    "several_blocks",
+    "steadied",
+    "undetermined",
+]
 
 Array = NDArray[np.floating[Any]]
 Indices = NDArray[np.intp]
@@ -35,6 +44,8 @@ WEAKEST_SEED = 1e-8
 SHARES = (0.03, 3e-3, 3e-4, 1e-5, 1e-7, 1e-9)
 # Other seed blocks whose placements are averaged when there is noise, and rows that tell whether there is.
 AVERAGED, SAMPLE, NOISELESS = 4, 300, 1e-8
+# Every row within this share of the rms entry: as near as a solver needs its start.
+NEAR = 0.1
 # Rows that others are placed against: all while there are few, then a sample.
 ANCHORS = 15
 
@@ -82,15 +93,13 @@ class Placement:
 
 
 def best_placement(observations: Observations, rank: int, rng: np.random.Generator) -> Placement | None:
-    """The placement that reaches most rows: from the best of a few seed blocks, of many if that does not reach all.
-
-    With noise, averaged over several blocks.
-    """
-    best = _furthest(observations, rank, rng)
+    """The placement that reaches most rows; with noise, averaged over several blocks."""
+    best = furthest_placement(observations, rank, rng)
     return None if best is None else steadied(observations, rank, best, rng)
 
 
-def _furthest(observations: Observations, rank: int, rng: np.random.Generator) -> Placement | None:
+def furthest_placement(observations: Observations, rank: int, rng: np.random.Generator) -> Placement | None:
+    """The one that reaches most rows: from the best of a few seed blocks, of many if that does not reach all."""
     best: Placement | None = None
     for tries in (FEW_TRIES, TRIES):
         for seed in find_blocks(observations, rank, rng, tries)[:SEEDS]:
@@ -132,18 +141,21 @@ def place(observations: Observations, rank: int, seed: Indices, rng: np.random.G
     return Placement(factor, seed, wave, share)
 
 
-def steadied(observations: Observations, rank: int, first: Placement, rng: np.random.Generator) -> Placement:
+def steadied(
+    observations: Observations, rank: int, first: Placement, rng: np.random.Generator, *, unless_near: bool = False
+) -> Placement:
     """With noise: the same rows placed from several other blocks, aligned by a rotation, and averaged.
 
     Rows enter with the inverse square of what they leave of the entries they see, so that one badly attached does no
-    harm. Without noise the placement comes back as it was.
+    harm. Without noise the placement comes back as it was; with ``unless_near`` also if every row already fits what it
+    sees well enough to start from.
     """
     known = np.flatnonzero(first.placed)
     sample = np.sort(rng.permutation(known)[:SAMPLE])
     values, seen = observations.pairs(known, sample)
     misfit = _misfit(first.factor, known, sample, values, seen)
     size = np.sqrt(np.mean(values[seen] ** 2)) if seen.any() else 0.0
-    if not np.median(misfit) > NOISELESS * size:
+    if not np.median(misfit) > NOISELESS * size or (unless_near and misfit.max() <= NEAR * size):
         return first
     weights = 1 / (misfit**2 + np.median(misfit) ** 2)
     total, weight = first.factor[known] * weights[:, None], weights.copy()
@@ -206,7 +218,7 @@ def find_blocks(
     space, points most away from those chosen (the pivots of a Cholesky decomposition of the block).
     """
     rows = np.arange(observations.size) if among is None else among
-    most = SEARCHED if tries >= TRIES else min(SEARCHED, max(FEW_SEARCHED, PER_RANK * rank))
+    most = SEARCHED if tries > SOME_TRIES else min(SEARCHED, max(FEW_SEARCHED, PER_RANK * rank))
     rows = np.sort(rng.permutation(rows)[:most])
     values, seen = observations.pairs(rows, rows)
     # A row that is zero sees every other row and says nothing.

@@ -238,6 +238,6 @@ def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
             boxes(ax, [numbers(group_of(rows, sigma, m), quantity) for m in METHODS], list(METHODS.values()), ours=0)
             ax.set_title(f"σ = {sigma:g}", fontsize="medium")
         line[1].set_yticklabels([])
-        line[0].set_xlabel("completion error ‖M̂ − M‖$_F$/‖M‖$_F$")
+        line[0].set_xlabel(r"completion error ‖$\hat{\mathrm{M}}$ − M‖$_F$/‖M‖$_F$")
         line[1].set_xlabel("CPU time (s)")
     return drawn

@@ -203,7 +203,8 @@ def _ending(rows: Sequence[Row], rank: int | None) -> str:
         return "GD breaks down at no rank that was tried"
     runs = [r for r in rows if r["method"] == "gd" and r["r"] == rank]
     cut = sum(r["iterations"] >= MOST_GD for r in runs)
-    return f"There {cut} of {len(runs)} runs are cut off after {MOST_GD} iterations, and the others come to rest"
+    rest = ", and the others come to rest" if cut < len(runs) else ""
+    return f"There {cut} of {len(runs)} runs are cut off after {MOST_GD} iterations{rest}"
 
 
 def _share(rows: Sequence[Row]) -> Judgement:

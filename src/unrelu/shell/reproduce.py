@@ -74,6 +74,9 @@ def _summary(found: Reproduction, seconds: float) -> str:
     lines = []
     for name, result in found.results.items():
         counts = ", ".join(f"{count} {verdict}" for verdict, count in result.counts().items())
-        lines.append(f"{name}: {counts or 'no claims'}")
+        if not counts:  # a table of other experiments' verdicts
+            rows = sum(len(table.rows) for table in result.tables)
+            counts = f"{rows} lines"
+        lines.append(f"{name}: {counts}")
     trials = f"{found.run} trials run, {found.kept} kept from before, {seconds:.0f} s"
     return "\n".join([*lines, trials, f"wrote {found.report}"])

@@ -282,7 +282,7 @@ def test_ctrl_c_writes_nothing_and_exits_with_130(folder):
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, errors
     assert "interrupted; nothing was written" in errors
     assert (folder / "out.csv").read_text() == "old"
     assert sorted(path.name for path in folder.iterdir()) == [

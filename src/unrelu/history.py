@@ -15,9 +15,19 @@ __all__ = ["History", "Record", "Stop", "Verdict", "finite"]
 
 
 class Stop(StrEnum):
-    """Why a run ended."""
+    """Why a run ended; each code means one thing.
+
+    ``fitted``: the data are fitted to rounding. ``fitted-to-noise``: the misfit is that of the noise which the data
+    themselves show. ``best-of-rank``: the data are not of this rank, and no lower misfit of this rank was found.
+    ``stationary``: no step lowers the misfit, and nothing says that this is the answer. ``underdetermined``: many
+    matrices fit as well. The others say what cut the run short. ``converged`` is what one loop says when its stopping
+    rule is met; the front doors look at the fit and return one of the codes above instead.
+    """
 
     CONVERGED = "converged"
+    FITTED = "fitted"
+    FITTED_TO_NOISE = "fitted-to-noise"
+    BEST_OF_RANK = "best-of-rank"
     STATIONARY = "stationary"
     UNDERDETERMINED = "underdetermined"
     MAX_ITERATIONS = "max-iterations"
@@ -34,11 +44,11 @@ class Verdict:
 
     Examples
     --------
-    >>> verdict = Verdict(Stop.CONVERGED, "gradient norm 8.1e-07 is below 1e-06 after 9 iterations")
-    >>> verdict.converged
-    True
+    >>> verdict = Verdict(Stop.FITTED, "gradient norm 8.1e-07 is below 1e-06; the data are fitted to rounding")
+    >>> verdict.converged, verdict.answered
+    (True, True)
     >>> print(verdict)
-    converged: gradient norm 8.1e-07 is below 1e-06 after 9 iterations
+    fitted: gradient norm 8.1e-07 is below 1e-06; the data are fitted to rounding
     """
 
     code: Stop
@@ -46,8 +56,13 @@ class Verdict:
 
     @property
     def converged(self) -> bool:
-        """Whether the stopping rule that means success was met."""
-        return self.code is Stop.CONVERGED
+        """Whether the data are fitted, to rounding or to their noise (in a loop: whether its rule was met)."""
+        return self.code in (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.CONVERGED)
+
+    @property
+    def answered(self) -> bool:
+        """Whether this is the answer to what was asked: fitted, or the best fit found of a rank the data exceed."""
+        return self.converged or self.code is Stop.BEST_OF_RANK
 
     def __str__(self) -> str:
         return f"{self.code.value}: {self.reason}"

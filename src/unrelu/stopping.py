@@ -41,6 +41,11 @@ class StoppingRule:
         """The verdict, if this rule says stop."""
         raise NotImplementedError
 
+    @property
+    def time_limit(self) -> float | None:
+        """The most seconds that a call with this rule may take; None: it sets no limit."""
+        return None
+
     def __or__(self, other: StoppingRule) -> AnyOf:
         if not isinstance(other, StoppingRule):
             return NotImplemented
@@ -68,6 +73,11 @@ class AnyOf(StoppingRule):
     def check(self, history: History, problem: Scaled) -> Verdict | None:
         """The verdict of the first rule that stops."""
         return next((v for rule in self.rules if (v := rule.check(history, problem)) is not None), None)
+
+    @property
+    def time_limit(self) -> float | None:
+        """The least of the limits."""
+        return min((rule.time_limit for rule in self.rules if rule.time_limit is not None), default=None)
 
     def __repr__(self) -> str:
         return " | ".join(map(repr, self.rules))
@@ -168,12 +178,17 @@ class MaxIterations(StoppingRule):
 
 @dataclass(frozen=True, repr=False)
 class MaxSeconds(StoppingRule):
-    """Not converged after ``seconds`` of the method's own time."""
+    """Not converged after ``seconds``: of the method's own time in one loop, of the clock for a call as a whole."""
 
     seconds: float
 
     def __post_init__(self) -> None:
         _positive(self, "seconds", self.seconds)
+
+    @property
+    def time_limit(self) -> float | None:
+        """The seconds allowed."""
+        return self.seconds
 
     def check(self, history: History, problem: Scaled) -> Verdict | None:
         """Stop when the time is over."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.attach import Frame
+from unrelu.budget import checkpoint
 from unrelu.observations import Observations
 
 __all__ = [
@@ -124,20 +125,26 @@ def place(observations: Observations, rank: int, seed: Indices, rng: np.random.G
     wave[seed], share[seed] = 0, np.inf
     count = 0
     for least in SHARES:
+        everyone = False
         while (wave < 0).any():
+            checkpoint()
             left = np.flatnonzero(wave < 0)
-            anchors = _anchors(wave, rank, rng)
+            # Where little was seen a row may see too few of a sample; only then all are asked.
+            anchors = np.flatnonzero(wave >= 0) if everyone else _anchors(wave, rank, rng)
             frame = Frame.of(factor[anchors], 1e-12)
             if frame.rank < rank:
                 return None
             values, seen = observations.pairs(left, anchors)
             solution, shares = frame.place(seen, values)
             good = shares >= least
-            if not good.any():
+            if good.any():
+                count += 1
+                rows = left[good]
+                factor[rows], wave[rows], share[rows] = solution[good], count, shares[good]
+            elif everyone or len(anchors) == int((wave >= 0).sum()):
                 break
-            count += 1
-            rows = left[good]
-            factor[rows], wave[rows], share[rows] = solution[good], count, shares[good]
+            else:
+                everyone = True
     return Placement(factor, seed, wave, share)
 
 

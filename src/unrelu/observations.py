@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from math import hypot
 from typing import Any, Literal
 
@@ -64,6 +63,8 @@ class Observations:
     seen_per_row: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     count: int = 0
     norm: float = 0.0
+    # Whether any entry of the diagonal was seen: in the caller's matrix, also where this is a part of it.
+    diagonal_seen: bool = True
 
     @classmethod
     def of(
@@ -81,9 +82,8 @@ class Observations:
         data, labels = read_values(X)
         n = square_size(data, "X")
         mask = None if unknown is None else read_mask(unknown, n, labels)
-        scanned = cls(data, threshold, seen, mask, labels)  # type: ignore[arg-type]
-        seen_per_row, count, norm = scanned._scan()
-        return cls(data, threshold, seen, mask, labels, seen_per_row, count, norm)  # type: ignore[arg-type]
+        unscanned = cls(data, threshold, seen, mask, labels)  # type: ignore[arg-type]
+        return unscanned._scanned(check=True, diagonal_seen=_any_of_the_diagonal(data))
 
     @property
     def size(self) -> int:
@@ -122,14 +122,6 @@ class Observations:
         """The threshold in units of ``unit``."""
         return None if self.threshold is None else self.threshold / self.unit
 
-    @cached_property
-    def diagonal_seen(self) -> bool:
-        """Whether any entry of the diagonal was seen."""
-        if sp.issparse(self.data):
-            rows, cols = self.data.tocoo().coords
-            return bool((rows == cols).any())
-        return not bool(np.isnan(np.diagonal(self.data)).all())
-
     @property
     def empty_rows(self) -> NDArray[np.intp]:
         """Rows of which nothing was seen, neither in the row nor in the column."""
@@ -146,10 +138,12 @@ class Observations:
         return dense
 
     def restricted(self, rows: NDArray[np.intp]) -> Observations:
-        """What was seen among some of the rows."""
+        """What was seen among some of the rows, in the order given; nothing is checked again, and labels come along."""
         data = self.data[rows][:, rows] if sp.issparse(self.data) else self.data[np.ix_(rows, rows)]
         unknown = None if self.unknown is None else self.unknown[np.ix_(rows, rows)]
-        return Observations.of(data, threshold=self.threshold, seen=self.seen, unknown=unknown)
+        labels = None if self.labels is None else tuple(self.labels[i] for i in rows)
+        part = replace(self, data=data, unknown=unknown, labels=labels)
+        return part._scanned(check=False, diagonal_seen=self.diagonal_seen)
 
     def pairs(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> tuple[NDArray[np.float64], BoolArray]:
         """Means of the seen values of some pairs in units of ``unit`` (0 where none was seen), and which were seen."""
@@ -209,30 +203,38 @@ class Observations:
             rows = slice(start, min(start + step, n))
             yield start, self.data[rows], None if self.unknown is None else self.unknown[rows]
 
-    def _scan(self) -> tuple[NDArray[np.int64], int, float]:
-        """One pass that finds everything wrong with the values, and counts what is right."""
+    def _scanned(self, *, check: bool, diagonal_seen: bool) -> Observations:
+        """The same with what one pass over the values counts; with ``check`` it also finds everything wrong there."""
         infinite, wrong, overlap = _Offenders(), _Offenders(), _Offenders()
         if sp.issparse(self.data):
             values, places = self.data.data, self.data.tocoo().coords
-            infinite.collect_at(places, np.isinf(values))
-            wrong.collect_at(places, self._on_the_wrong_side(values))
-            if self.unknown is not None:
-                overlap.collect_at(places, self.unknown[places])
-            per_row = sum(np.bincount(place, minlength=self.size) for place in places)
-            count, norm = values.size, _norm(values)
+            if check:
+                infinite.collect_at(places, np.isinf(values))
+                wrong.collect_at(places, self._on_the_wrong_side(values))
+                if self.unknown is not None:
+                    overlap.collect_at(places, self.unknown[places])
+            per_row = np.asarray(sum(np.bincount(place, minlength=self.size) for place in places), np.int64)
+            count, norm = int(values.size), _norm(values)
         else:
             per_row, count, norm = np.zeros(self.size, np.int64), 0, 0.0
             for start, values, unknown in self._bands():
                 present = ~np.isnan(values)
-                infinite.collect(np.isinf(values), start)
-                wrong.collect(self._on_the_wrong_side(values), start)
-                if unknown is not None:
-                    overlap.collect(present & unknown, start)
+                if check:
+                    infinite.collect(np.isinf(values), start)
+                    wrong.collect(self._on_the_wrong_side(values), start)
+                    if unknown is not None:
+                        overlap.collect(present & unknown, start)
                 in_row = present.sum(axis=1)
                 per_row[start : start + len(values)] += in_row
                 per_row += present.sum(axis=0)
                 count += int(in_row.sum())
                 norm = hypot(norm, _norm(np.where(present, values, 0)))
+        if check:
+            self._refuse(infinite, wrong, overlap, count)
+        return replace(self, seen_per_row=per_row, count=count, norm=norm, diagonal_seen=diagonal_seen)
+
+    def _refuse(self, infinite: _Offenders, wrong: _Offenders, overlap: _Offenders, count: int) -> None:
+        """Raise the error that says what is wrong, if anything is."""
         if infinite.count:
             raise InputError(
                 f"X must be finite where it was seen, got {infinite.count} infinite entries, at {infinite}; "
@@ -248,7 +250,6 @@ class Observations:
         if count == 0:
             raise InputError("X must have at least one seen entry, got none; there is nothing to complete from")
         self._refuse_one_triangle()
-        return np.asarray(per_row, np.int64), int(count), norm
 
     def _refuse_one_triangle(self) -> None:
         """Half of a symmetric matrix says of every pair that it was seen and that it was not."""
@@ -314,6 +315,13 @@ class _Offenders:
 
     def __str__(self) -> str:
         return positions(self.first, self.count)
+
+
+def _any_of_the_diagonal(data: Any) -> bool:
+    if sp.issparse(data):
+        rows, cols = data.tocoo().coords
+        return bool((rows == cols).any())
+    return not bool(np.isnan(np.diagonal(data)).all())
 
 
 def _norm(values: FloatArray) -> float:

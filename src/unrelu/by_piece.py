@@ -2,122 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.budget import checkpoint
 from unrelu.escalate import Attempts, escalate
 from unrelu.floor import noiseless
-from unrelu.history import Record, Stop, Verdict
-from unrelu.observations import Observations
-from unrelu.pieces import named_rows, pieces
-from unrelu.problems.psd import PSDProblem
-from unrelu.run import Outcome, run
-from unrelu.solvers import Solver
-from unrelu.stopping import StoppingRule
-from unrelu.widen import sharpened
+from unrelu.history import Stop, Verdict
+from unrelu.pieces import pieces
+from unrelu.problems.psd import Point, PSDProblem
+from unrelu.task import CUT_SHORT, Task
+from unrelu.turning import turned_together
 
 __all__ = ["complete_by_piece"]
 
 Array = NDArray[np.floating[Any]]
 
-# Pieces named in a verdict, and pieces turned so that what absence says of entries between them holds.
-MOST_NAMED, TURNED = 4, 8
+# Pieces named in a verdict.
+MOST_NAMED = 4
 
 
-def complete_by_piece(
-    problem: PSDProblem,
-    solver: Solver[Any],
-    stopping: StoppingRule,
-    rng: np.random.Generator,
-    *,
-    truth: Array | None,
-    callback: Callable[[Record], object] | None,
-) -> Attempts:
-    """What ``auto`` does: complete every piece alone.
-
-    The verdict is that of the largest, and what lies between them is open.
-    """
+def complete_by_piece(task: Task) -> Attempts:
+    """What ``auto`` does: complete every piece alone. What lies between them is open, unless absence settles it."""
+    problem = task.problem
     parts = pieces(problem.observations)
     if len(parts) <= 1:
-        return escalate(problem, solver, stopping, rng, truth=truth, callback=callback)
+        return escalate(task)
     factor = np.zeros((problem.size, problem.rank))
     first: Attempts | None = None
-    placed = np.zeros(problem.size, dtype=bool)
-    failed = 0
+    failed: list[Verdict] = []
     for rows in parts:
-        inner = PSDProblem(problem.observations.restricted(rows), min(problem.rank, len(rows)), problem.loss)
-        if inner.norm == 0:
+        checkpoint()
+        inner = task.within(rows, factor, min(problem.rank, len(rows)))
+        if inner.problem.norm == 0:
             continue
-        known = None if truth is None else truth[np.ix_(rows, rows)]
-        told = callback if first is None else None
-        attempts = escalate(inner, solver, stopping, rng, truth=known, callback=told)
-        factor[rows, : inner.rank] = attempts.outcome.point.factor * np.sqrt(inner.unit / problem.unit)
-        placed[rows] = True
-        placed[rows[attempts.undetermined]] = False
-        if first is None:
-            first = attempts
-        elif not attempts.outcome.verdict.converged:
-            failed += 1
-        if attempts.outcome.verdict.code in (Stop.INTERRUPTED, Stop.CALLBACK):
-            first = replace(first, outcome=replace(first.outcome, verdict=attempts.outcome.verdict))
-            break
+        attempts = escalate(inner)
+        factor[rows, : inner.problem.rank] = attempts.outcome.point.factor * np.sqrt(inner.problem.unit / problem.unit)
+        first = attempts if first is None else first
+        if attempts.outcome.verdict.code in CUT_SHORT:
+            return _cut_short(problem, factor, first, attempts.outcome.verdict)
+        if not attempts.outcome.verdict.converged:
+            failed.append(attempts.outcome.verdict)
     assert first is not None
-    outcome = _turned_together(problem, solver, stopping, factor, parts, placed, rng, first.outcome)
-    verdict = _verdict(problem.observations, parts, first.outcome.verdict, failed)
+    point = _turned(task, factor, parts)
+    task.offer("piece by piece", point)
+    verdict = _verdict(task, parts, first.outcome.verdict, failed)
+    outcome = replace(first.outcome, point=point, objective=point.value, verdict=verdict, history=task.history)
     largest = np.setdiff1d(parts[0], parts[0][first.undetermined])
     missing = np.setdiff1d(np.arange(problem.size), largest)
-    return replace(first, outcome=replace(outcome, verdict=verdict), undetermined=missing)
+    return replace(first, outcome=outcome, undetermined=missing)
+
+
+def _cut_short(problem: PSDProblem, factor: NDArray[np.float64], first: Attempts, verdict: Verdict) -> Attempts:
+    """The pieces so far, for a caller who did not wait for the others."""
+    point = problem.evaluate(factor.astype(problem.dtype))
+    outcome = replace(first.outcome, point=point, objective=point.value, verdict=verdict)
+    return replace(first, outcome=outcome, undetermined=np.arange(problem.size))
+
+
+def _turned(task: Task, factor: NDArray[np.float64], parts: list[NDArray[np.intp]]) -> Point:
+    """Where absence speaks of the entries between pieces, frames in which it is heard; else the frames as they are."""
+    problem = task.problem
+    point = problem.evaluate(factor.astype(problem.dtype))
+    if not problem.loss.uses_absence or noiseless(problem, point.value):
+        return point
+    turned = problem.evaluate(turned_together(problem, factor, parts, task.rng).astype(problem.dtype))
+    return turned if turned.value < point.value else point
 
 
 def _verdict(
-    observations: Observations, parts: list[NDArray[np.intp]], of_the_largest: Verdict, failed: int
+    task: Task, parts: list[NDArray[np.intp]], of_the_largest: Verdict, failed: list[Verdict]
 ) -> Verdict:
-    names = [named_rows(rows, observations.labels) for rows in parts[:MOST_NAMED]]
+    names = [task.named(rows) for rows in parts[:MOST_NAMED]]
     more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
     words = (
         f"the pattern falls into {len(parts)} pieces that never see each other ({', '.join(names + more)}): each was "
-        "completed in its own frame, this verdict is on the first, and entries between them are not determined"
+        "completed in its own frame, and entries between them are not determined by what was seen"
     )
-    words += f"; {failed} of the others did not converge" if failed else ""
-    code = of_the_largest.code if len(parts[0]) > 1 else Stop.UNDERDETERMINED
-    return Verdict(code, f"{of_the_largest.reason}; {words}")
-
-
-def _turned_together(
-    problem: PSDProblem,
-    solver: Solver[Any],
-    stopping: StoppingRule,
-    factor: NDArray[np.float64],
-    parts: list[NDArray[np.intp]],
-    placed: NDArray[np.bool_],
-    rng: np.random.Generator,
-    of_the_largest: Outcome,
-) -> Outcome:
-    """Where absence speaks of the entries between pieces, frames in which it is heard; else the frames as they are."""
-    whole = factor.astype(problem.dtype)
-    point = problem.evaluate(whole)
-    if problem.loss.uses_absence and not noiseless(problem, point.value):
-        for rows in parts[1:TURNED]:
-            for Q in _turns(problem.rank, rng):
-                whole = point.factor.copy()
-                whole[rows] = whole[rows] @ Q
-                turned = problem.evaluate(whole)
-                point = turned if turned.value < point.value else point
-        found = run(problem, solver, (point.factor, point.factor), stopping).point
-        whole = found.factor.astype(np.float64)
-        for rows in parts:
-            whole[rows] = sharpened(problem, solver, stopping, rows, whole, factor, placed)
-        turned = problem.evaluate(whole.astype(problem.dtype))
-        point = turned if noiseless(problem, turned.value) else point
-    return replace(of_the_largest, point=point)
-
-
-def _turns(rank: int, rng: np.random.Generator) -> Iterator[Array]:
-    """The opposite, and orthogonal matrices at random: no continuous path leads from one to its mirror image."""
-    yield -np.eye(rank)
-    for _ in range(2 * rank if rank > 1 else 0):
-        yield np.linalg.qr(rng.standard_normal((rank, rank)))[0]
+    worst = failed[0] if failed else of_the_largest
+    code = worst.code if len(parts[0]) > 1 or failed else Stop.UNDERDETERMINED
+    return Verdict(code, f"{worst.reason}; {words}")

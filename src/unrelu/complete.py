@@ -12,10 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from unrelu.budget import OutOfTime, budget, phase, unlimited
 from unrelu.by_piece import complete_by_piece
+from unrelu.canonical import canonical_order
 from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, positions, unknown_name
-from unrelu.history import Record, Verdict
+from unrelu.escalate import Attempts
+from unrelu.history import Record, Stop, Verdict
 from unrelu.initialise import STARTS, Start
 from unrelu.inputs import same_labels
 from unrelu.kernels.memory import require_memory
@@ -29,6 +32,7 @@ from unrelu.remarks import remarks
 from unrelu.run import run
 from unrelu.solvers import METHODS, Solver
 from unrelu.stopping import MaxIterations, StoppingRule
+from unrelu.task import Task
 from unrelu.uncertainty import pairs_checked
 from unrelu.verdicts import judged
 
@@ -38,6 +42,9 @@ Array = NDArray[np.floating[Any]]
 Named = TypeVar("Named")
 
 DEFAULT_METHOD = "gauss-newton"
+# Up to this size rows are put into an order of their own before ``auto`` begins, so that permuting them permutes the
+# answer; beyond, a copy of the matrix would cost more than it is worth.
+CANONICAL = 300
 
 
 @owning_the_cores()
@@ -149,17 +156,16 @@ def complete(
     problem = PSDProblem(observations, rank, chosen_loss)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
     auto_all = isinstance(method, str) and method == "auto" and isinstance(start, str) and start == "auto"
-    missing = np.zeros(0, np.intp)
     with Bar(problem, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
-        if auto_all and problem.norm > 0:
-            attempts = complete_by_piece(problem, solver, stopping, generator, truth=truth, callback=told)
+        task = Task(problem, solver, stopping, generator, truth, told)
+        phases = getattr(callback if bar is None else bar, "phase", None)
+        with budget(stopping.time_limit, phases) as clock:
+            if auto_all and problem.norm > 0:
+                attempts = _escalated(task)
+            else:
+                attempts = _once(task, start)
             outcome, start_name, missing = attempts.outcome, attempts.start, attempts.undetermined
-        else:
-            factors, start_name = _starting_factors(start, solver, observations, rank, generator)
-            outcome = run(problem, solver, factors, stopping, truth=truth, callback=told)
-            outcome = judged(problem, outcome, solver, generator) if problem.norm > 0 else outcome
-            missing = undetermined(observations, rank, outcome.point.factor, None)
     point, unit = outcome.point, observations.unit
     misfit = float(np.sqrt(4 * point.value))
     root = observations.dtype.type(np.sqrt(unit))
@@ -169,7 +175,7 @@ def complete(
         factor=point.factor * root,
         verdict=Verdict(outcome.verdict.code, said),
         history=outcome.history,
-        objective=point.value * unit * unit,
+        objective=_squared(point.value, unit),
         residual=residual,
         method=solver.name,
         start=start_name,
@@ -186,11 +192,66 @@ def complete(
         threshold=observations.threshold,
         side=observations.seen,
         unknown=unknown,
+        seconds=clock.spent,
+        cpu_seconds=clock.cpu_spent,
+        attempts=tuple(task.journal.attempts),
     )
     if missing.size and completion.verdict.converged:
         completion = _exactly(completion)
     _warn_of_rows(observations, completion.undetermined_rows)
     return completion
+
+
+def _escalated(task: Task) -> Attempts:
+    """``auto``; the rows of a small matrix in an order that does not depend on how they came."""
+    problem = task.problem
+    order = canonical_order(problem.observations) if problem.size <= CANONICAL else None
+    inner = task if order is None else task.within(order)
+    try:
+        attempts = complete_by_piece(inner)
+        if order is None:
+            return attempts
+        assert inner.embed is not None
+        point = problem.evaluate(inner.embed(attempts.outcome.point.factor))
+        outcome = replace(attempts.outcome, point=point, objective=point.value)
+        return replace(attempts, outcome=outcome, undetermined=np.sort(order[attempts.undetermined]))
+    except (KeyboardInterrupt, OutOfTime) as end:
+        return _cut_short(task, end)
+
+
+def _once(task: Task, start: Any) -> Attempts:
+    """One run with a named method or start."""
+    problem = task.problem
+    observations = problem.observations
+    try:
+        phase("starting")
+        factors, name = _starting_factors(start, task.solver, observations, problem.rank, task.rng)
+        phase("fitting")
+        outcome = run(problem, task.solver, factors, task.stopping, truth=task.truth, callback=task.callback)
+        outcome = replace(outcome, verdict=_zeros(outcome.verdict)) if problem.norm == 0 else outcome
+        task.offer(name, outcome.point)
+        outcome = outcome if problem.norm == 0 else judged(problem, outcome, task.solver, task.rng)
+        missing = undetermined(observations, problem.rank, outcome.point.factor, None)
+        return Attempts(outcome, name, (name,), missing)
+    except (KeyboardInterrupt, OutOfTime) as end:
+        return _cut_short(task, end)
+
+
+def _zeros(verdict: Verdict) -> Verdict:
+    """All that was seen is zero, and so is the fit."""
+    return Verdict(Stop.FITTED, verdict.reason) if verdict.converged else verdict
+
+
+def _cut_short(task: Task, end: BaseException) -> Attempts:
+    """Somebody wants the answer now: the best so far, and no row is called placed."""
+    code, words = (
+        (Stop.MAX_SECONDS, f"the time was over ({task.stopping.time_limit:g} s)")
+        if isinstance(end, OutOfTime)
+        else (Stop.INTERRUPTED, "interrupted")
+    )
+    with unlimited():
+        outcome = task.cut_short(code, words)
+    return Attempts(outcome, task.journal.start, (task.journal.start,), np.zeros(0, np.intp))
 
 
 def _exactly(completion: Completion) -> Completion:
@@ -205,6 +266,12 @@ def _exactly(completion: Completion) -> Completion:
     exact = replace(completion, undetermined_rows=rows, verdict=verdict)
     exact.__dict__["_judged"] = completion.__dict__["_judged"]  # what was found is found
     return exact
+
+
+def _squared(value: float, unit: float) -> float:
+    """An objective in the units of the data, which may be beyond all numbers: infinite then, or zero."""
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float64(value) * unit * unit) if value else 0.0
 
 
 def rank_checked(rank: Any, n: int) -> int:

@@ -24,6 +24,7 @@ from unrelu.inputs import same_labels
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.observations import Observations
+from unrelu.task import Attempt
 from unrelu.uncertainty import ErrorBars, Noise
 
 __all__ = ["Completion"]
@@ -72,6 +73,10 @@ class Completion:
     threshold, side, unknown
         What absence says: ``threshold``, ``seen`` and ``unknown`` of :func:`unrelu.complete`. ``unknown`` is a
         reference, and None after :meth:`load`.
+    seconds, cpu_seconds : float
+        What the whole call took, by the clock and of the processor; the history counts the iterations' own time.
+    attempts : tuple of Attempt
+        Every start that ``auto`` tried, with the objective it ended at; empty for a named method. None ended lower.
     """
 
     factor: Array
@@ -94,6 +99,9 @@ class Completion:
     threshold: float | None = 0.0
     side: str = "above"
     unknown: Any = field(default=None, repr=False)
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    attempts: tuple[Attempt, ...] = field(default=(), repr=False)
 
     @property
     def rank(self) -> int:
@@ -307,8 +315,8 @@ class Completion:
             "start": self.start,
             "loss": self.loss,
             "iterations": last.iteration,
-            "seconds": last.seconds,
-            "cpu_seconds": last.cpu_seconds,
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
             "objective": self.objective,
             "residual": self.residual,
             "gradient_norm": here.gradient_norm,

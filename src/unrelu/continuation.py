@@ -21,7 +21,7 @@ from unrelu.run import run
 from unrelu.solvers.gauss_newton import GaussNewton
 from unrelu.stopping import MaxIterations, RelativeGradientNormBelow
 
-__all__ = ["RankIncreasing", "Shrinking", "lowest_residual_eigenpair", "staircase"]
+__all__ = ["RankIncreasing", "Shrinking", "lowest_residual_eigenpair", "shrunk", "staircase", "wider"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -36,7 +36,7 @@ def _problem(observations: Observations, rank: int) -> PSDProblem:
 
 
 def _solved(problem: PSDProblem, factor: Array) -> Array:
-    return run(problem, GaussNewton(), (factor, factor), ON_THE_WAY).point.factor
+    return run(problem, GaussNewton(), (factor, factor), ON_THE_WAY, keep=False).point.factor
 
 
 def lowest_residual_eigenpair(problem: PSDProblem, factor: Array) -> tuple[float, Array]:
@@ -59,7 +59,8 @@ def lowest_residual_eigenpair(problem: PSDProblem, factor: Array) -> tuple[float
     return float(values[0]), vectors[:, 0]
 
 
-def _one_more(problem: PSDProblem, factor: Array) -> Array:
+def wider(problem: PSDProblem, factor: Array) -> Array:
+    """With one column more: the direction in which adding rank helps most."""
     value, vector = lowest_residual_eigenpair(problem, factor)
     size = np.sqrt(max(-value, 1e-3 * problem.norm / problem.size))
     return np.hstack([factor, (size * vector[:, None]).astype(problem.dtype)])
@@ -73,15 +74,18 @@ def _one_less(factor: Array) -> Array:
 
 def staircase(problem: PSDProblem, factor: Array) -> Array:
     """From a stationary point up by the residual's most negative directions, and back down by the weakest ones."""
-    rank = factor.shape[1]
-    top = min(rank + STEPS_UP, problem.size)
+    top = min(factor.shape[1] + STEPS_UP, problem.size)
     while factor.shape[1] < top:
-        factor = _one_more(problem, factor)
+        factor = wider(problem, factor)
         factor = _solved(problem.at_rank(factor.shape[1]), factor)
-    while factor.shape[1] > rank:
-        factor = _one_less(factor)
-        if factor.shape[1] > rank:
-            factor = _solved(problem.at_rank(factor.shape[1]), factor)
+    return shrunk(problem, factor, solved=True)
+
+
+def shrunk(problem: PSDProblem, factor: Array, *, solved: bool = False) -> Array:
+    """Down to the problem's rank by the weakest direction at a time, each rank on the way solved."""
+    while factor.shape[1] > problem.rank:
+        factor = factor if solved else _solved(problem.at_rank(factor.shape[1]), factor)
+        factor, solved = _one_less(factor), False
     return factor
 
 
@@ -100,7 +104,7 @@ class RankIncreasing(Start):
             factor = _solved(problem.at_rank(factor.shape[1]), factor)
             if factor.shape[1] == rank:
                 return factor * root
-            factor = _one_more(problem, factor)
+            factor = wider(problem, factor)
 
 
 @dataclass(frozen=True)
@@ -113,10 +117,7 @@ class Shrinking(Start):
         """A factor of shape (n, rank) in the dtype of the data."""
         problem = _problem(observations, rank)
         root = observations.dtype.type(np.sqrt(observations.unit))
-        factor = Tailored()(observations, min(2 * rank, observations.size), rng) / root
-        while factor.shape[1] > rank:
-            factor = _one_less(_solved(problem.at_rank(factor.shape[1]), factor))
-        return factor * root
+        return shrunk(problem, Tailored()(observations, min(2 * rank, observations.size), rng) / root) * root
 
 
 STARTS.update({start.name: start for start in (RankIncreasing, Shrinking)})

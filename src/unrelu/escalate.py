@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.budget import phase
 from unrelu.continuation import RankIncreasing, Shrinking, staircase
 from unrelu.floor import Floor, noiseless, unknowns_and_pairs
-from unrelu.history import Record, Stop, Verdict
+from unrelu.held_out import HeldOut
+from unrelu.history import Stop, Verdict
 from unrelu.initialise import Start, Tailored
+from unrelu.outside import fitted_outside
 from unrelu.placement import Placement, furthest_placement, steadied, undetermined
 from unrelu.problems.psd import PSDProblem
-from unrelu.run import Outcome, run
-from unrelu.solvers import Solver
+from unrelu.restarts import restarts
+from unrelu.run import Outcome
 from unrelu.stopping import MaxIterations, ObjectiveBelow, StoppingRule
-from unrelu.verdicts import verdict_on_best
-from unrelu.widen import widened
+from unrelu.task import CUT_SHORT, Task
+from unrelu.verdicts import Evidence, verdict_on_best
 
 __all__ = ["Attempts", "escalate"]
 
 Array = NDArray[np.floating[Any]]
 
-# Fresh draws of the tailored start after everything else.
-DRAWS = 2
-# Two starts that end within this share of the same objective have found the same floor.
+# Two starts that end within this share of the same objective have found the same point.
 AGREEMENT = 1e-3
+# Up to this size so many starts are tried before a fit above its floor is called anything.
+SMALL, DOZENS = 100, 40
 # Passes over the matrix (evaluations and curvature products) after which no further start is tried.
 BUDGET = 20_000
+# Further starts worth so many times the first fit: only then "nothing lower was found" says anything.
+TEN_TIMES = 10.0
 # Past the counting limit a perfect fit is one of many: one start, so many iterations, this relative residual will do.
 PAST_THE_LIMIT, PERFECT = 100, {"float64": 1e-9, "float32": 1e-4}
+# Steps in which rows with a place and those without are fitted together, where there is noise.
+TOGETHER = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,139 +52,167 @@ class Attempts:
     undetermined: NDArray[np.intp]  # rows without a place among the others
 
 
-def escalate(
-    problem: PSDProblem,
-    solver: Solver[Any],
-    stopping: StoppingRule,
-    rng: np.random.Generator,
-    *,
-    truth: Array | None,
-    callback: Callable[[Record], object] | None,
-) -> Attempts:
-    """Solve from a placement if it reaches enough, else try one start after the other, and return the best."""
-    observations, rank = problem.observations, problem.rank
-    placement = furthest_placement(observations, rank, rng)
+def escalate(task: Task) -> Attempts:
+    """Solve from a placement if there is one, then from one start after the other, and return the best."""
+    problem = task.problem
+    phase("finding fully seen blocks")
+    placement = furthest_placement(problem.observations, problem.rank, task.rng)
     whole = placement is not None and bool(placement.placed.all())
     if placement is not None:
-        placement = steadied(observations, rank, placement, rng, unless_near=whole)
-    past_the_limit = False
-    if not whole:
-        part = None if placement is None else _placed_alone(problem, solver, stopping, rng, placement, truth, callback)
-        if part is not None:
-            return part
-        unknowns, pairs = unknowns_and_pairs(problem)
-        past_the_limit = unknowns > pairs
-    if past_the_limit:
-        perfect = (PERFECT[problem.dtype.name] * problem.observations.norm) ** 2 / 4
-        stopping = stopping | ObjectiveBelow(perfect) | MaxIterations(PAST_THE_LIMIT)
-    return _best(problem, solver, stopping, rng, placement, truth, callback, first_only=past_the_limit)
+        placement = steadied(problem.observations, problem.rank, placement, task.rng, unless_near=whole)
+    unknowns, pairs = (0, 0) if whole else unknowns_and_pairs(problem)
+    return _Search(task, placement, past_the_limit=unknowns > pairs).found()
 
 
-def _best(
-    problem: PSDProblem,
-    solver: Solver[Any],
-    stopping: StoppingRule,
-    rng: np.random.Generator,
-    placement: Placement | None,
-    truth: Array | None,
-    callback: Callable[[Record], object] | None,
-    *,
-    first_only: bool,
-) -> Attempts:
-    """The start with the lowest objective; no more are tried once one is at its floor, or two agree."""
+@dataclass(eq=False)
+class _Search:
+    """What has been tried so far on one task."""
+
+    task: Task
+    placement: Placement | None
+    past_the_limit: bool
+    best: Outcome | None = None
+    start: str = ""
+    tried: list[str] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    passes: list[float] = field(default_factory=list)
     floor: Floor | None = None
-    best: tuple[Outcome, str] | None = None
-    tried: list[str] = []
-    values: list[float] = []
-    passes = 0.0
-    for name, make in _starts(problem, placement, rng):
-        factor = make(None if best is None else best[0].point.factor)
-        outcome = run(problem, solver, (factor, factor), stopping, truth=truth, callback=callback)
-        tried.append(name)
-        if best is None or outcome.point.value < best[0].point.value:
-            best = outcome, name
-        missing = undetermined(problem.observations, problem.rank, best[0].point.factor, placement)
-        if outcome.verdict.code in (Stop.INTERRUPTED, Stop.CALLBACK):
-            return Attempts(outcome, name, tuple(tried), missing)
-        passes += float(np.nansum(outcome.history.column("inner"))) + 2 * len(outcome.history)
-        if first_only or noiseless(problem, outcome.point.value):
-            break
-        floor = Floor.of(problem.observations, problem.rank, rng) if floor is None else floor
-        if floor.reached(problem, outcome.point.value):
-            break
-        if outcome.verdict.converged:
-            values.append(outcome.point.value)
-        if _agree(values) or passes > BUDGET:
-            break
-    assert best is not None
-    outcome, name = best
-    verdict = verdict_on_best(problem, outcome, tried, floor, agreed=_agree(values))
-    return Attempts(replace(outcome, verdict=verdict), name, tuple(tried), missing)
 
+    @property
+    def problem(self) -> PSDProblem:
+        return self.task.problem
 
-def _placed_alone(
-    problem: PSDProblem,
-    solver: Solver[Any],
-    stopping: StoppingRule,
-    rng: np.random.Generator,
-    placement: Placement,
-    truth: Array | None,
-    callback: Callable[[Record], object] | None,
-) -> Attempts | None:
-    """Solve for the rows that have a place alone: the others, which may be anywhere, would only pull at them.
+    def found(self) -> Attempts:
+        """Try until the fit is at its floor, somebody wants the answer now, or enough was tried."""
+        for name, make in self._starts():
+            outcome = make(None if self.best is None else self.best.point.factor)
+            self.tried.append(name)
+            self.passes.append(float(np.nansum(outcome.history.column("inner"))) + 2 * len(outcome.history))
+            if self.best is None or outcome.point.value < self.best.point.value:
+                self.best, self.start = outcome, name
+            if outcome.verdict.code in CUT_SHORT:
+                return self._ended(replace(self.best, verdict=outcome.verdict))
+            if outcome.verdict.converged:
+                self.values.append(outcome.point.value)
+            if self.past_the_limit or self._at_floor() or self._tried_enough():
+                break
+        assert self.best is not None
+        evidence = Evidence(tuple(self.tried), self.floor, self._held_out(), self._ten_times(), self._agree())
+        verdict = verdict_on_best(self.problem, self.best, evidence)
+        return self._ended(replace(self.best, verdict=verdict))
 
-    None if that fit is not at its floor.
-    """
-    rows = np.flatnonzero(placement.placed)
-    inner = PSDProblem(problem.observations.restricted(rows), problem.rank, problem.loss)
-    ratio = np.sqrt(problem.unit / inner.unit)
-    start = (placement.factor[rows] * ratio).astype(problem.dtype)
-    known = None if truth is None else truth[np.ix_(rows, rows)]
-    outcome = run(inner, solver, (start, start), stopping, truth=known, callback=callback)
-    fits = noiseless(inner, outcome.point.value)
-    if not (fits or Floor.of(inner.observations, inner.rank, rng).reached(inner, outcome.point.value)):
-        return None
-    placement.factor[rows] = outcome.point.factor / ratio
-    whole = placement.completed(problem.observations)
-    verdict = outcome.verdict
-    if verdict.converged:
-        words = "fitted to rounding" if fits else "fitted to their noise"
-        verdict = Verdict(
-            Stop.CONVERGED,
-            f"{verdict.reason}; the {len(rows)} rows that could be placed are {words}, the other "
-            f"{problem.size - len(rows)} could not be placed ({problem.loss.name} loss, tried clique)",
+    def _ended(self, outcome: Outcome) -> Attempts:
+        observations, rank = self.problem.observations, self.problem.rank
+        missing = undetermined(observations, rank, outcome.point.factor, self.placement)
+        outcome = replace(outcome, history=self.task.history)
+        return Attempts(outcome, self.start, tuple(self.tried), missing)
+
+    def _at_floor(self) -> bool:
+        assert self.best is not None
+        if noiseless(self.problem, self.best.point.value):
+            return True
+        if self.floor is None:
+            phase("finding the noise level")
+            self.floor = Floor.of(self.problem.observations, self.problem.rank, self.task.rng)
+        return self.floor.reached(self.problem, self.best.point.value)
+
+    def _tried_enough(self) -> bool:
+        if self.problem.size <= SMALL and len(self.tried) < DOZENS:
+            return False
+        return self._ten_times() or sum(self.passes) > BUDGET
+
+    def _ten_times(self) -> bool:
+        """Whether the starts after the first cost ten times what that cost; at small sizes, dozens of starts too."""
+        dozens = self.problem.size > SMALL or len(self.tried) >= DOZENS
+        return dozens and sum(self.passes[1:]) >= TEN_TIMES * self.passes[0]
+
+    def _agree(self) -> bool:
+        """Whether the lowest objective was found twice."""
+        if len(self.values) < 2:
+            return False
+        first, second = sorted(self.values)[:2]
+        return second - first <= AGREEMENT * first
+
+    def _held_out(self) -> HeldOut | None:
+        """Asked only where blocks say nothing."""
+        assert self.best is not None
+        silent = self.floor is not None and self.floor.noise is None
+        if not silent or self.past_the_limit or not self._ten_times():
+            return None
+        return HeldOut.of(self.problem, self.best.point.factor, self.task.solver, self.task.rng)
+
+    def _starts(self) -> Iterator[tuple[str, Callable[[Array | None], Outcome]]]:
+        """Names, and what makes an outcome from the best factor so far (in units)."""
+        task, problem = self.task, self.problem
+        observations, rank, rng, dtype = problem.observations, problem.rank, task.rng, problem.dtype
+        root = dtype.type(np.sqrt(observations.unit))
+        rule = self._rule()
+
+        def fitting(name: str, make: Callable[[Array | None], Array]) -> Callable[[Array | None], Outcome]:
+            def run_from(best: Array | None) -> Outcome:
+                phase(f"starting ({name})")
+                factor = make(best)
+                phase(f"fitting (from {name})")
+                return task.attempt(name, factor, rule)
+
+            return run_from
+
+        def fresh(start: Start) -> Callable[[Array | None], Outcome]:
+            return fitting(start.name, lambda _: start(observations, rank, rng) / root)
+
+        if self.placement is not None:
+            placed = self.placement
+            if placed.placed.all():
+                yield "clique", fitting("clique", lambda _: placed.factor)
+            else:
+                yield "clique", lambda _: self._part_and_rest(placed)
+        yield "tailored", fresh(Tailored())
+        yield (
+            "staircase",
+            fitting(
+                "staircase",
+                lambda best: Tailored()(observations, rank, rng) / root if best is None else staircase(problem, best),
+            ),
         )
-    point = problem.evaluate(whole.astype(problem.dtype))
-    missing = undetermined(problem.observations, problem.rank, whole, placement)
-    part = replace(outcome, point=point, verdict=verdict)
-    if fits and verdict.converged:
-        part = widened(problem, solver, stopping, rng, placement, part)
-    return Attempts(part, "clique", ("clique",), missing)
+        yield "rank-increasing", fresh(RankIncreasing())
+        yield "shrinking", fresh(Shrinking())
+        for name, make in restarts(problem, rng):
+            yield name, fitting(name, make)
 
+    def _rule(self) -> StoppingRule:
+        if not self.past_the_limit:
+            return self.task.stopping
+        perfect = (PERFECT[self.problem.dtype.name] * self.problem.observations.norm) ** 2 / 4
+        return self.task.stopping | ObjectiveBelow(perfect) | MaxIterations(PAST_THE_LIMIT)
 
-def _starts(
-    problem: PSDProblem, placement: Placement | None, rng: np.random.Generator
-) -> Iterator[tuple[str, Callable[[Array | None], Array]]]:
-    """Names, and what makes a factor (in units) from the best one so far."""
-    observations, rank, dtype = problem.observations, problem.rank, problem.dtype
-    root = np.sqrt(observations.unit)
+    def _part_and_rest(self, placement: Placement) -> Outcome:
+        """Solve for the rows that have a place alone: the others, which may be anywhere, would only pull at them.
 
-    def fresh(start: Start) -> Callable[[Array | None], Array]:
-        return lambda _: start(observations, rank, rng) / dtype.type(root)
-
-    if placement is not None:
-        yield "clique", lambda _: placement.completed(observations).astype(dtype)
-    yield "tailored", fresh(Tailored())
-    yield "staircase", lambda best: fresh(Tailored())(None) if best is None else staircase(problem, best)
-    yield "rank-increasing", fresh(RankIncreasing())
-    yield "shrinking", fresh(Shrinking())
-    for _ in range(DRAWS):
-        yield "another draw", fresh(Tailored())
-
-
-def _agree(values: list[float]) -> bool:
-    """Whether the lowest objective was found twice."""
-    if len(values) < 2:
-        return False
-    first, second = sorted(values)[:2]
-    return second - first <= AGREEMENT * first
+        Then these are fitted to them, and where that leaves a misfit all rows together.
+        """
+        task, problem = self.task, self.problem
+        rows = np.flatnonzero(placement.placed)
+        start = placement.completed(problem.observations)
+        inner = task.within(rows, start)
+        ratio = np.sqrt(problem.unit / inner.problem.unit)
+        phase("fitting the rows that have a place")
+        part = inner.attempt("clique", start[rows] * ratio, self._rule())
+        factor = start.copy()
+        factor[rows] = part.point.factor / ratio
+        if part.verdict.code in CUT_SHORT:
+            return replace(part, point=problem.evaluate(factor.astype(problem.dtype)))
+        phase("fitting the other rows")
+        absence = problem.loss.uses_absence
+        factor = fitted_outside(problem.observations, factor, placement.placed, task.rng, absence=absence)
+        point = problem.evaluate(factor.astype(problem.dtype))
+        task.offer("clique", point)
+        verdict = part.verdict
+        if not noiseless(problem, point.value):
+            phase("fitting all rows together")
+            part = task.attempt("clique", point.factor, self._rule() | MaxIterations(TOGETHER))
+            point = part.point
+            if part.verdict.code is not Stop.MAX_ITERATIONS:
+                verdict = part.verdict
+        words = f"{verdict.reason}; {len(rows)} rows were placed from a fully seen block, the other "
+        words += f"{problem.size - len(rows)} were fitted to them"
+        return replace(part, point=point, objective=point.value, verdict=Verdict(verdict.code, words))

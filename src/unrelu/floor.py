@@ -1,7 +1,9 @@
 """Is the fit as good as the data allow? Whether a stationary point is the answer shows in its residual.
 
 Without noise the answer fits to rounding. With noise it fits to the noise level, which fully seen blocks tell: beyond
-its r leading eigenvalues a block of the true matrix is zero, so what is left there is noise.
+its r leading eigenvalues a block of the true matrix is zero, so what is left there is noise. Noise has as much below
+zero as above. Further rank of a positive semidefinite matrix is above zero alone: so the eigenvalues below zero tell
+the noise, and what those above exceed it by tells that the data are not of this rank.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.budget import checkpoint
 from unrelu.observations import Observations
 from unrelu.placement import find_blocks, several_blocks
 from unrelu.problems.psd import PSDProblem
@@ -23,16 +26,36 @@ NOISELESS = {"float64": 1e-6, "float32": 1e-3}
 LOOSE = {"float64": 1e-3, "float32": 1e-2}
 # Distinct entries of blocks, beyond their r leading eigenvalues, that tell the noise level well enough; with fewer,
 # blocks are looked for from so many further rows.
-ENOUGH, MORE_TRIES = 30, 24
-# The fit may exceed the noise level of the blocks, which is an estimate, by this factor.
-MARGIN = 1.5
+ENOUGH, MORE_TRIES = 60, 24
+# The fit may exceed the noise level of the blocks, which is an estimate from so many entries, by this factor and by
+# this many of its relative standard errors 1/√(2·entries).
+MARGIN, ERRORS = 1.25, 4.0
+# Squares above zero over those below from which on a block shows rank: six times for many entries, more for few.
+# Without noise both are rounding, of which this share of the data's size is left at most.
+EXCESS, FEW = 6.0, 400.0
+ROUNDING = {"float64": 1e-9, "float32": 1e-4}
 
 
 @dataclass(frozen=True)
 class Floor:
-    """The noise level of some data at some rank, in units of ``observations.unit``; None if no block tells it."""
+    """What fully seen blocks say of the data at some rank.
+
+    Attributes
+    ----------
+    noise : float or None
+        The noise level, in units of ``observations.unit``; None if no block tells it.
+    beyond : float
+        The same from the eigenvalues above zero: noise, and what the matrix has beyond its rank.
+    entries : int
+        Distinct entries of the blocks beyond their leading eigenvalues: how well the two are known.
+    rounding : float
+        What rounding may leave of either.
+    """
 
     noise: float | None
+    beyond: float = 0.0
+    entries: int = 0
+    rounding: float = 0.0
 
     @classmethod
     def of(cls, observations: Observations, rank: int, rng: np.random.Generator) -> Floor:
@@ -40,17 +63,40 @@ class Floor:
         blocks = _larger(several_blocks(observations, rank, rng), rank)
         if sum(_distinct(len(rows) - rank) for rows in blocks) < ENOUGH:
             blocks += _larger(find_blocks(observations, rank, rng, MORE_TRIES), rank)
-        found = []
+        below = above = room = 0.0
+        counted: set[int] = set()
         for rows in blocks:
+            checkpoint()
             block, _ = observations.pairs(rows, rows)
-            values = np.linalg.eigvalsh(block)
-            rest = np.sort(np.abs(values))[: len(rows) - rank]
-            found.append(float(np.sqrt(np.sum(rest**2))) / (len(rows) - rank))
-        return cls(float(np.median(found)) if found else None)
+            rest = np.linalg.eigvalsh(block)[: len(rows) - rank]
+            below += float(np.sum(np.minimum(rest, 0) ** 2))
+            above += float(np.sum(np.maximum(rest, 0) ** 2))
+            room += (len(rows) - rank) ** 2 / 2
+            counted.update(rows.tolist())
+        if room == 0:
+            return cls(None)
+        # Blocks share rows: they know no more than one block of all their rows would.
+        entries = min(sum(_distinct(len(rows) - rank) for rows in blocks), _distinct(len(counted)))
+        rounding = ROUNDING[observations.dtype.name]
+        return cls(float(np.sqrt(below / room)), float(np.sqrt(above / room)), entries, rounding)
+
+    @property
+    def margin(self) -> float:
+        """By which factor a fit may exceed the noise level."""
+        return MARGIN * (1 + ERRORS / float(np.sqrt(2 * max(self.entries, 1))))
+
+    @property
+    def shows_rank(self) -> bool:
+        """Whether the blocks have eigenvalues beyond the rank that noise does not explain."""
+        if self.noise is None or self.beyond <= self.rounding:
+            return False
+        return self.beyond**2 > (EXCESS + FEW / max(self.entries, 1)) * self.noise**2
 
     def reached(self, problem: PSDProblem, value: float) -> bool:
         """Whether a fit with this objective is at the floor."""
-        return noiseless(problem, value) or (self.noise is not None and rms(problem, value) <= MARGIN * self.noise)
+        if noiseless(problem, value):
+            return True
+        return self.noise is not None and rms(problem, value) <= self.margin * self.noise
 
 
 def _distinct(size: int) -> int:

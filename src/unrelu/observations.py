@@ -186,14 +186,32 @@ class Observations:
         absent = np.isnan(values)
         if self.unknown is not None:
             absent &= ~self.unknown[rows, cols]
-        if self.absence_says == "below" and (self.threshold <= 0 or not self.diagonal_seen):
-            # No PSD matrix has a negative diagonal, and one with m_ij > τ has m_ii > τ or m_jj > τ, so that part of
-            # its diagonal would be seen: these entries are missing for another reason.
+        if self._diagonal_is_unknown:
             start, stop = max(rows.start, cols.start), min(rows.stop, cols.stop)
             if start < stop:
                 diagonal = np.arange(start, stop)
                 absent[diagonal - rows.start, diagonal - cols.start] = False
         return absent
+
+    def absent_pairs(self, rows: NDArray[np.intp], cols: NDArray[np.intp], seen: BoolArray) -> BoolArray:
+        """Which pairs of a block are unseen because of their value, given which were ``seen`` in either order."""
+        if self.threshold is None:
+            return np.zeros(seen.shape, dtype=bool)
+        absent = ~seen
+        if self.unknown is not None:
+            absent &= ~(self.unknown[np.ix_(rows, cols)] & self.unknown[np.ix_(cols, rows)].T)
+        if self._diagonal_is_unknown:
+            absent &= rows[:, None] != cols[None, :]
+        return absent
+
+    @property
+    def _diagonal_is_unknown(self) -> bool:
+        """Whether an unseen entry of the diagonal is missing for another reason than its value.
+
+        No PSD matrix has a negative diagonal, and one with m_ij > τ has m_ii > τ or m_jj > τ, so that part of its
+        diagonal would be seen.
+        """
+        return self.absence_says == "below" and ((self.threshold or 0.0) <= 0 or not self.diagonal_seen)
 
     def _bands(self) -> Iterator[tuple[int, FloatArray, BoolArray | None]]:
         """Everything there is to look at, a few rows at a time: first row, values, and what is called unknown there."""

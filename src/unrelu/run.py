@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.budget import OutOfTime, unlimited
 from unrelu.factors import nearest_psd, relative_error
 from unrelu.history import History, Record, Stop, Verdict
 from unrelu.problems.psd import Point, PSDProblem
@@ -52,11 +53,12 @@ def run(
     *,
     truth: Array | None = None,
     callback: Callable[[Record], object] | None = None,
+    keep: bool = True,
 ) -> Outcome:
     """Step until a rule stops.
 
-    The point returned is the last one if that run converged, else the one with the lowest objective. Ctrl-C ends the
-    run like a rule does, with code ``interrupted``.
+    The point returned is the last one if that run converged, else the one with the lowest objective. Ctrl-C, and the
+    end of the time that a budget gives, end the run like a rule does, with codes ``interrupted`` and ``max-seconds``.
 
     Parameters
     ----------
@@ -69,6 +71,8 @@ def run(
         For the record only.
     callback : callable, optional
         Called with each record; returning True stops.
+    keep : bool, default True
+        Whether Ctrl-C and the end of the time return the best point; else they are raised, for a step on the way.
 
     Returns
     -------
@@ -95,11 +99,17 @@ def run(
                 if verdict.converged:
                     best.take(state, history[-1])
                 return best.outcome(problem, verdict, history)
-    except KeyboardInterrupt:
-        if best.empty:
+    except (KeyboardInterrupt, OutOfTime) as end:
+        if best.empty or not keep:
             raise
-        reason = f"interrupted after iteration {history[-1].iteration}; this is the best point so far"
-        return best.outcome(problem, Verdict(Stop.INTERRUPTED, reason), history)
+        where = f"iteration {history[-1].iteration}; this is the best point so far"
+        code, words = (
+            (Stop.MAX_SECONDS, f"the time was over after {where}")
+            if isinstance(end, OutOfTime)
+            else (Stop.INTERRUPTED, f"interrupted after {where}")
+        )
+        with unlimited():
+            return best.outcome(problem, Verdict(code, words), history)
 
 
 def _is_true(answer: object) -> bool:
@@ -154,21 +164,29 @@ def _record(
     iteration: int, problem: PSDProblem, solver: Solver[Any], state: Iterate, clock: _Clock, truth: Array | None
 ) -> Record:
     """What happened, in the caller's units."""
-    unit = problem.unit
+    unit = np.float64(problem.unit)  # its powers may be beyond all numbers: infinite then, or zero
     left, right = state.factors
     details = {**state.details, **solver.diagnostics(problem, state)}
     norm = state.gradient_norm
     scale = problem.norm**1.5
+    with np.errstate(over="ignore", under="ignore"):
+        square, power = float(unit * unit), float(unit**1.5)
+        details = {name: _times(value, float(unit ** solver.units.get(name, 0.0))) for name, value in details.items()}
     return Record(
         iteration=iteration,
-        objective=state.objective * unit * unit,
-        gradient_norm=None if norm is None else norm * unit**1.5,
+        objective=_times(state.objective, square),
+        gradient_norm=None if norm is None else _times(norm, power),
         seconds=clock.seconds,
         cpu_seconds=clock.cpu,
         relative_gradient_norm=None if norm is None else (norm / scale if scale else norm),
-        error=None if truth is None else relative_error(left, truth, right, unit=unit),
-        details={name: value * unit ** solver.units.get(name, 0.0) for name, value in details.items()},
+        error=None if truth is None else relative_error(left, truth, right, unit=problem.unit),
+        details=details,
     )
+
+
+def _times(value: float, unit: float) -> float:
+    """Zero is zero in any unit, also in one beyond all numbers."""
+    return float(value) * unit if value else 0.0
 
 
 def _diverged(state: Iterate, first: float, problem: PSDProblem, history: History) -> Verdict | None:

@@ -1,73 +1,129 @@
-"""What a run that ended may be called: at its floor, the best fit there is, underdetermined, or only stationary."""
+"""What a run that ended may be called: fitted, the best of its rank, underdetermined, or only stationary."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from unrelu.continuation import lowest_residual_eigenpair
 from unrelu.floor import Floor, noiseless, unknowns_and_pairs
+from unrelu.held_out import HeldOut
 from unrelu.history import Stop, Verdict
 from unrelu.problems.psd import PSDProblem
 from unrelu.remarks import contradiction
-from unrelu.run import Outcome
-from unrelu.solvers import Solver
+from unrelu.run import Outcome, run
+from unrelu.solvers import GaussNewton, Solver
+from unrelu.stopping import MaxIterations, RelativeGradientNormBelow
 
-__all__ = ["judged", "verdict_on_best"]
+__all__ = ["Evidence", "judged", "verdict_on_best"]
 
 # A residual matrix whose lowest eigenvalue is above this share of its norm, below zero, counts as semidefinite.
 OPTIMAL = 1e-6
+# A method with a loose tolerance is at the answer if so many Gauss–Newton steps from there fit to rounding.
+FEW_STEPS = RelativeGradientNormBelow(1e-13) | MaxIterations(15)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What speaks for the best of several starts.
+
+    Attributes
+    ----------
+    tried : tuple of str
+        Names of the starts.
+    floor : Floor or None
+        What fully seen blocks say, where they were asked.
+    held_out : HeldOut or None
+        What pairs held out say, where blocks said nothing.
+    enough : bool
+        Whether further starts worth ten times the first fit found nothing lower.
+    agreed : bool
+        Whether two starts ended at this objective: a remark, no reason.
+    """
+
+    tried: tuple[str, ...]
+    floor: Floor | None = None
+    held_out: HeldOut | None = None
+    enough: bool = False
+    agreed: bool = False
+
+    @property
+    def shows_rank(self) -> bool:
+        """Whether the data themselves show more rank than was asked for."""
+        by_blocks = self.floor is not None and self.floor.shows_rank
+        return by_blocks or (self.held_out is not None and self.held_out.shows_rank)
 
 
 def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.random.Generator) -> Outcome:
     """One run with a named method or start: a point that met its rule above the floor is only stationary.
 
-    A convex program that is solved is solved; and a method with two factors is judged by its own estimate, which need
-    not be near a positive semidefinite one.
+    A method with two factors is judged by its own estimate, which need not be near a positive semidefinite one.
     """
-    if solver.convex:
-        return outcome
-    counted = _underdetermined(problem, outcome, f"{problem.loss.name} loss")
+    words = f"{problem.loss.name} loss"
+    counted = None if solver.convex else _underdetermined(problem, outcome, words)
     if counted is not None:
         return replace(outcome, verdict=counted)
-    if not outcome.verdict.converged or noiseless(problem, outcome.objective, loosely=True):
+    if not outcome.verdict.converged:
         return outcome
-    if Floor.of(problem.observations, problem.rank, rng).reached(problem, outcome.objective):
-        return outcome
-    return replace(outcome, verdict=_stationary(problem, outcome, f"{problem.loss.name} loss"))
+    said = outcome.verdict.reason
+    residual = _relative(problem, outcome.objective)
+    if noiseless(problem, outcome.objective):
+        return replace(outcome, verdict=Verdict(Stop.FITTED, f"{said}; the data are fitted to rounding ({words})"))
+    if noiseless(problem, outcome.objective, loosely=True) and (solver.convex or _near_an_exact_fit(problem, outcome)):
+        near = f"the data are fitted to the method's tolerance (relative residual {residual:.2g})"
+        return replace(outcome, verdict=Verdict(Stop.FITTED, f"{said}; {near} ({words})"))
+    floor = Floor.of(problem.observations, problem.rank, rng)
+    if floor.reached(problem, outcome.objective):
+        verdict = Verdict(Stop.FITTED_TO_NOISE, f"{said}; the data are fitted to their noise ({words})")
+        return replace(outcome, verdict=verdict)
+    return replace(outcome, verdict=_stationary(problem, outcome, words, Evidence((), floor)))
 
 
-def verdict_on_best(
-    problem: PSDProblem, outcome: Outcome, tried: list[str], floor: Floor | None, *, agreed: bool
-) -> Verdict:
-    """On the best of several starts: ``floor`` where it was asked for, ``agreed`` if two starts ended at this one."""
-    words = f"{problem.loss.name} loss, tried {', '.join(tried)}"
+def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -> Verdict:
+    """On the best of several starts."""
+    words = f"{problem.loss.name} loss, tried {_listed(evidence.tried)}"
+    said = outcome.verdict.reason
     counted = _underdetermined(problem, outcome, words)
     if counted is not None:
         return counted
+    met = outcome.verdict.converged or outcome.verdict.code is Stop.STALLED
+    if met and noiseless(problem, outcome.point.value):
+        return Verdict(Stop.FITTED, f"{said}; the data are fitted to rounding ({words})")
+    if not met:
+        return Verdict(outcome.verdict.code, f"{said} ({words})")
     contradicted = contradiction(problem.rank, _residual(problem, outcome))
-    if contradicted is not None:
-        code = Stop.STATIONARY if outcome.verdict.converged else outcome.verdict.code
-        return Verdict(code, f"{outcome.verdict.reason}, but {contradicted} ({words})")
-    if not outcome.verdict.converged:
-        return Verdict(outcome.verdict.code, f"{outcome.verdict.reason} ({words})")
-    if noiseless(problem, outcome.point.value):
-        return Verdict(Stop.CONVERGED, f"{outcome.verdict.reason}; the data are fitted to rounding ({words})")
-    if floor is not None and floor.reached(problem, outcome.point.value):
-        return Verdict(Stop.CONVERGED, f"{outcome.verdict.reason}; the data are fitted to their noise ({words})")
-    if _globally_optimal(problem, outcome):
+    floor, held_out = evidence.floor, evidence.held_out
+    if contradicted is None and floor is not None and floor.reached(problem, outcome.point.value):
+        return Verdict(Stop.FITTED_TO_NOISE, f"{said}; the data are fitted to their noise ({words})")
+    if contradicted is None and _globally_optimal(problem, outcome):
         return Verdict(
-            Stop.CONVERGED,
-            f"{outcome.verdict.reason}; the residual matrix is positive semidefinite, which proves this the best fit "
-            f"over all positive semidefinite matrices ({words})",
+            Stop.FITTED_TO_NOISE,
+            f"{said}; the residual matrix is positive semidefinite, which proves this the best fit over all positive "
+            f"semidefinite matrices of any rank: what is left is noise ({words})",
         )
-    if agreed:
+    if contradicted is None and evidence.enough and held_out is not None and held_out.shows_noise:
         return Verdict(
-            Stop.CONVERGED, f"{outcome.verdict.reason}; no start found a lower objective, two this one ({words})"
+            Stop.FITTED_TO_NOISE,
+            f"{said}; pairs held out are predicted about as well as the others are fitted, and no better by one more "
+            f"rank: what is left is noise ({words})",
         )
-    return _stationary(problem, outcome, words)
+    if evidence.enough and evidence.shows_rank:
+        by = "fully seen blocks" if floor is not None and floor.shows_rank else "pairs held out"
+        return Verdict(
+            Stop.BEST_OF_RANK,
+            f"{said}; {by} show that the data are not of rank {problem.rank}, as real data seldom are; of that rank "
+            f"no further start found a better fit, whose relative residual is {_residual(problem, outcome):.2g} "
+            f"({words})",
+        )
+    return _stationary(problem, outcome, words, evidence)
+
+
+def _near_an_exact_fit(problem: PSDProblem, outcome: Outcome) -> bool:
+    """Whether a few Gauss–Newton steps lead from here to a fit to rounding."""
+    first = outcome.point.factor
+    return noiseless(problem, run(problem, GaussNewton(), (first, first), FEW_STEPS, keep=False).point.value)
 
 
 def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdict | None:
@@ -85,15 +141,16 @@ def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdi
     )
 
 
-def _stationary(problem: PSDProblem, outcome: Outcome, words: str) -> Verdict:
+def _stationary(problem: PSDProblem, outcome: Outcome, words: str, evidence: Evidence) -> Verdict:
     residual = _residual(problem, outcome)
+    remark = "; two starts ended at this point" if evidence.agreed else ""
     contradicted = contradiction(problem.rank, residual)
     if contradicted is not None:
-        return Verdict(Stop.STATIONARY, f"{outcome.verdict.reason}, but {contradicted} ({words})")
+        return Verdict(Stop.STATIONARY, f"{outcome.verdict.reason}, but {contradicted} ({words}){remark}")
     return Verdict(
         Stop.STATIONARY,
         f"{outcome.verdict.reason}, but the relative residual {residual:.2g} is above rounding and above the noise "
-        f"that fully seen blocks show, if any ({words}); try another start, a higher rank, or look for outliers",
+        f"that fully seen blocks show, if any ({words}){remark}; try another start, a higher rank, or look for outliers",
     )
 
 
@@ -103,4 +160,14 @@ def _globally_optimal(problem: PSDProblem, outcome: Outcome) -> bool:
 
 
 def _residual(problem: PSDProblem, outcome: Outcome) -> float:
-    return float(np.sqrt(4 * outcome.point.value)) / problem.norm
+    return _relative(problem, outcome.point.value)
+
+
+def _relative(problem: PSDProblem, value: float) -> float:
+    return float(np.sqrt(max(4 * value, 0.0))) / problem.norm
+
+
+def _listed(tried: tuple[str, ...]) -> str:
+    """Each name once, in order, with how often: ``clique, tailored, random ×12``."""
+    counts = {name: tried.count(name) for name in dict.fromkeys(tried)}
+    return ", ".join(name if count == 1 else f"{name} ×{count}" for name, count in counts.items())

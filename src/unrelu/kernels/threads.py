@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, so that the controller below sees it)
 from threadpoolctl import ThreadpoolController
 
+from unrelu.budget import checkpoint
+
 __all__ = ["map_chunks", "owning_the_cores"]
 
 Chunk = TypeVar("Chunk")
@@ -74,6 +76,7 @@ def owning_the_cores() -> Iterator[int]:
 
 def map_chunks(function: Callable[[Chunk], Result], chunks: Sequence[Chunk]) -> list[Result]:
     """Results of ``function`` on each chunk, in the order of the chunks."""
+    checkpoint()
     workers = _cores.workers
     if min(workers, len(chunks)) < 2:
         return [function(chunk) for chunk in chunks]

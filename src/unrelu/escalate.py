@@ -22,6 +22,7 @@ from unrelu.restarts import restarts
 from unrelu.run import Outcome
 from unrelu.stopping import MaxIterations, ObjectiveBelow, StoppingRule
 from unrelu.task import CUT_SHORT, Task
+from unrelu.turning import joined
 from unrelu.verdicts import Evidence, verdict_on_best
 
 __all__ = ["Attempts", "escalate"]
@@ -57,6 +58,9 @@ def escalate(task: Task) -> Attempts:
     problem = task.problem
     phase("finding fully seen blocks")
     placement = furthest_placement(problem.observations, problem.rank, task.rng)
+    if placement is not None and not placement.placed.all():
+        phase("joining bodies of rows")
+        placement = joined(problem.observations, placement, task.rng)
     whole = placement is not None and bool(placement.placed.all())
     if placement is not None:
         placement = steadied(problem.observations, problem.rank, placement, task.rng, unless_near=whole)

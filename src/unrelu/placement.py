@@ -22,6 +22,7 @@ __all__ = [
     "best_placement",
     "find_blocks",
     "furthest_placement",
+    "grown",
     "place",
     "several_blocks",
     "steadied",
@@ -123,7 +124,13 @@ def place(observations: Observations, rank: int, seed: Indices, rng: np.random.G
     factor[seed] = vectors[:, -rank:] * np.sqrt(values[-rank:])
     wave, share = np.full(n, -1), np.zeros(n)
     wave[seed], share[seed] = 0, np.inf
-    count = 0
+    return grown(observations, Placement(factor, seed, wave, share), rng)
+
+
+def grown(observations: Observations, first: Placement, rng: np.random.Generator) -> Placement | None:
+    """Attach every row that can be attached to those placed already; None if those do not span the space."""
+    factor, wave, share = first.factor.copy(), first.wave.copy(), first.share.copy()
+    rank, count = factor.shape[1], int(wave.max())
     for least in SHARES:
         everyone = False
         while (wave < 0).any():
@@ -145,7 +152,7 @@ def place(observations: Observations, rank: int, seed: Indices, rng: np.random.G
                 break
             else:
                 everyone = True
-    return Placement(factor, seed, wave, share)
+    return Placement(factor, first.seed, wave, share)
 
 
 def steadied(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,15 @@ Array = NDArray[np.floating[Any]]
 FORMAT = 1
 # Rows that are determined but not by steps that carry a bound are taken to be this accurate, as a share of their size.
 UNPROVED = 1e-6
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """By how much a fit misses a seen entry, and which."""
+
+    size: float
+    row: int
+    column: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +138,7 @@ class Completion:
         return self._framed(self._blanked(result) if _blank(undetermined) else result)
 
     def filled(self, X: Any = None, undetermined: str = "keep") -> Any:
-        """Seen entries as they were given, the rest from the fit.
+        """Seen entries as they were given (one seen one way round is copied to the other), the rest from the fit.
 
         Parameters
         ----------
@@ -141,12 +150,14 @@ class Completion:
         observations = self.seen_entries(X)
         result = self._dense()
         result = self._blanked(result) if _blank(undetermined) else result
-        n, band = self.size, 256
+        n, band, whole = self.size, 256, slice(0, self.size)
         for start in range(0, n, band):
             rows = slice(start, min(start + band, n))
-            values = observations.block(rows, slice(0, n))
-            seen = ~np.isnan(values)
-            result[rows][seen] = values[seen]
+            values, mirrored = observations.block(rows, whole), observations.block(whole, rows).T
+            # The matrix is symmetric: what was seen one way round is known the other way round too.
+            for known in (mirrored, values):
+                seen = ~np.isnan(known)
+                result[rows][seen] = known[seen]
         return self._framed(result)
 
     def seen_entries(self, X: Any = None) -> Observations:
@@ -187,7 +198,8 @@ class Completion:
             # Its square may be too small for a number, what is relative is not.
             misfit = self.residual * observations.scaled_norm if self.left is None else np.inf
             rng = np.random.default_rng([self.size, self.rank])  # the same question, the same answer
-            return observations, error, determine(observations, factor, error, misfit, rng)
+            found = determine(observations, factor, error, misfit, rng, at_floor=self.verdict.answered)
+            return observations, error, found
 
     @property
     def determinacy(self) -> NDArray[np.str_]:
@@ -322,9 +334,34 @@ class Completion:
             "gradient_norm": here.gradient_norm,
             "error": here.error,
             "apart": self.apart,
+            "tried": [attempt.start for attempt in self.attempts],
             "undetermined_rows": self.undetermined_rows.tolist(),
+            "determined_share": self.determined_share,
+            "largest_misfit": None if self.largest_misfit is None else asdict(self.largest_misfit),
         }
         return finite(about)
+
+    @property
+    def determined_share(self) -> float | None:
+        """Share of the rows that the data determine; None after :meth:`load`, until the data are there again."""
+        return None if self.source is None else float(np.mean(self.determined))
+
+    @cached_property
+    def largest_misfit(self) -> Misfit | None:
+        """The seen entry that the fit misses most; None after :meth:`load`, until the data are there again."""
+        if self.source is None:
+            return None
+        observations = self._judged[0]
+        n, band, found = self.size, 256, Misfit(0.0, 0, 0)
+        factor = self.factor.astype(np.float64) / np.sqrt(observations.unit)
+        for start in range(0, n, band):
+            rows = slice(start, min(start + band, n))
+            gap = np.abs(observations.block(rows, slice(0, n)) / observations.unit - factor[rows] @ factor.T)
+            gap[np.isnan(gap)] = -1
+            i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
+            if gap[i, j] * observations.unit > found.size:
+                found = Misfit(float(gap[i, j]) * observations.unit, start + int(i), int(j))
+        return found
 
     def __str__(self) -> str:
         return (
@@ -355,10 +392,14 @@ class Completion:
             "pairs": self.pairs,
             "threshold": self.threshold,
             "side": self.side,
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
+            "attempts": [asdict(attempt) for attempt in self.attempts],
             "undetermined_rows": self.undetermined_rows.tolist(),
             "labels": None if self.labels is None else [str(label) for label in self.labels],
         }
         about = finite(about)
+        about["attempts"] = [finite(attempt) for attempt in about["attempts"]]
         with replacing(path) as temporary, open(temporary, "wb") as stream:
             own: dict[str, Any] = (
                 {} if self.left is None or self.right is None else {"left": self.left, "right": self.right}
@@ -373,6 +414,12 @@ class Completion:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
                 factor, about = stored["factor"], json.loads(str(stored["about"]))
                 left, right = (stored[name] if name in stored.files else None for name in ("left", "right"))
+            for array in (factor, left, right):
+                if array is not None and (array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all()):
+                    raise InputError(
+                        f"{path.name} must hold factors of two dimensions with finite numbers, got shape {array.shape} "
+                        f"of {array.dtype}; save the completion anew"
+                    )
             if about["format"] != FORMAT:
                 raise InputError(f"{path.name} has format {about['format']}, this version reads {FORMAT}; save it anew")
             return cls(
@@ -391,6 +438,9 @@ class Completion:
                 threshold=about.get("threshold", 0.0),
                 side=about.get("side", "above"),
                 undetermined_rows=np.array(about["undetermined_rows"], np.intp),
+                seconds=about.get("seconds", 0.0),
+                cpu_seconds=about.get("cpu_seconds", 0.0),
+                attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
                 left=left,
                 right=right,
                 apart=about["apart"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +31,12 @@ class Attempt:
     start: str
     objective: float
     code: Stop
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Attempt:
+        """From what :func:`dataclasses.asdict` made of it; what JSON cannot say was infinite."""
+        objective = stored["objective"]
+        return cls(stored["start"], float("inf") if objective is None else objective, Stop(stored["code"]))
 
 
 @dataclass(eq=False)

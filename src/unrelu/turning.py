@@ -153,7 +153,7 @@ class _Between:
                 break
             N = whole.T @ whole
             shift = damping * (float(np.trace(N)) / len(i) + 1e-300)
-            step = np.linalg.solve(N + shift * np.eye(len(i)), -whole.T @ right)
+            step, *_ = np.linalg.lstsq(N + shift * np.eye(len(i)), -whole.T @ right, rcond=None)
             K = np.zeros((rank, rank))
             K[i, j], K[j, i] = step, -step
             trial = Q @ scipy.linalg.expm(K)

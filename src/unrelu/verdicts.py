@@ -69,9 +69,12 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
         return outcome
     said = outcome.verdict.reason
     residual = _relative(problem, outcome.objective)
-    if noiseless(problem, outcome.objective):
+    if noiseless(problem, outcome.objective, loosely=solver.convex):
         return replace(outcome, verdict=Verdict(Stop.FITTED, f"{said}; the data are fitted to rounding ({words})"))
-    if noiseless(problem, outcome.objective, loosely=True) and (solver.convex or _near_an_exact_fit(problem, outcome)):
+    if solver.convex:
+        best = "a convex program is solved: no positive semidefinite matrix does better, and what is left is noise"
+        return replace(outcome, verdict=Verdict(Stop.FITTED_TO_NOISE, f"{said}; {best} ({words})"))
+    if noiseless(problem, outcome.objective, loosely=True) and _near_an_exact_fit(problem, outcome):
         near = f"the data are fitted to the method's tolerance (relative residual {residual:.2g})"
         return replace(outcome, verdict=Verdict(Stop.FITTED, f"{said}; {near} ({words})"))
     floor = Floor.of(problem.observations, problem.rank, rng)

@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.certificates.agreement import AGREES, ROW_AGREES, cleared, fits, fitting, gaps
+from unrelu.budget import checkpoint, phase
+from unrelu.certificates.agreement import AGREES, ROW_AGREES, cleared, contradicted, fits, fitting, gaps
 from unrelu.certificates.bodies import bodies
-from unrelu.certificates.determinacy import GENERIC, NO, PROVED, Determinacy
+from unrelu.certificates.determinacy import GENERIC, LOCAL, NO, PROVED, Determinacy
 from unrelu.certificates.direct import DataError, Group
+from unrelu.certificates.order import canonical_order, reordered
 from unrelu.certificates.rows_outside import with_rows_outside
 from unrelu.certificates.stress import MOST_ROWS, Stresses
 from unrelu.observations import Observations
@@ -23,16 +25,53 @@ Bools = NDArray[np.bool_]
 
 # Blocks tried for eigenvalues beyond the rank, and how many times the rounding of a block such an eigenvalue may be.
 QUICK, BEYOND = 8, 1e3
+# Rows are put in order where that costs little beside the rest.
+MOST_SORTED = 1000
 
 
 def determine(
-    observations: Observations, factor: Floats, error: DataError, misfit: float, rng: np.random.Generator
+    observations: Observations,
+    factor: Floats,
+    error: DataError,
+    misfit: float,
+    rng: np.random.Generator,
+    *,
+    at_floor: bool = True,
 ) -> Determinacy:
     """Sort the rows; ``factor`` in units of √``observations.unit``, ‖(UUᵀ − M)_Ω‖_F ≤ ``misfit`` in units of it.
 
     Bodies grown from fully seen blocks come first. Rows outside the largest are then tested against it, with the body
-    taken as known, so that the dense tests see few rows.
+    taken as known, so that the dense tests see few rows. The rows are sorted by what was seen of them first, so that
+    their order in the matrix does not matter.
+
+    Parameters
+    ----------
+    observations : Observations
+    factor : ndarray of shape (n, r)
+    error : DataError
+    misfit : float
+    rng : Generator
+    at_floor : bool, default True
+        Whether the fit is as good as the data allow. If not, it is not what the data say, and no row is called more
+        than ``local``.
     """
+    phase("which rows are determined")
+    if observations.size > MOST_SORTED:
+        return _sorted_out(observations, factor, error, misfit, rng, at_floor=at_floor)
+    order = canonical_order(observations)
+    found = _sorted_out(reordered(observations, order), factor[order], error, misfit, rng, at_floor=at_floor)
+    return found.in_places(order)
+
+
+def _sorted_out(
+    observations: Observations,
+    factor: Floats,
+    error: DataError,
+    misfit: float,
+    rng: np.random.Generator,
+    *,
+    at_floor: bool,
+) -> Determinacy:
     n = observations.size
     factor, nothing = cleared(observations, factor)
     sizes = np.linalg.norm(factor, axis=1)
@@ -41,8 +80,8 @@ def determine(
     agrees = False
     if not _beyond_the_rank(observations, factor.shape[1], error, rng):
         # Rows that the fit leaves at zero, and the data do not, are seen only by looking.
-        misfit = misfit if sizes[~nothing].all() else np.inf
-        groups, proofs, agrees = _agreeing(observations, factor, error, misfit, rng)
+        off = misfit if sizes[~nothing].all() else np.inf
+        groups, proofs, agrees = _agreeing(observations, factor, error, off, rng)
     if not agrees:
         groups, proofs = bodies(observations, factor, replace(error, as_fitted=True), rng)
     found = _of_bodies(n, groups, proofs, agrees=agrees)
@@ -51,12 +90,15 @@ def determine(
         rest = fitting(observations, factor, error, found.groups[0].rows, rest)
     found = with_rows_outside(observations, factor, found, rest, rng) if rest.size else found
     nothing &= observations.times_seen(np.arange(n), np.arange(n)) > 0
-    return _with_zeros(found, nothing) if nothing.any() else found
+    found = _with_zeros(found, nothing) if nothing.any() else found
+    weak = np.full(n, not at_floor) | contradicted(observations, factor, error, agrees=agrees)
+    return replace(found, rank_of=np.where(weak, np.minimum(found.rank_of, LOCAL), found.rank_of))
 
 
 def _beyond_the_rank(observations: Observations, rank: int, error: DataError, rng: np.random.Generator) -> bool:
     """Whether a fully seen block has eigenvalues beyond the rank: then no matrix of that rank agrees with the data."""
     for rows in find_blocks(observations, rank, rng, QUICK):
+        checkpoint()
         block, _ = observations.pairs(rows, rows)
         rest = np.sort(np.abs(np.linalg.eigvalsh(block)))[: len(rows) - rank]
         allowed = BEYOND * error.relative * float(np.trace(block)) + error.absolute * len(rows)

@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from unrelu.attach import Frame
 from unrelu.certificates.agreement import TINY
 from unrelu.certificates.determinacy import GENERIC, LOCAL, NO, Determinacy
+from unrelu.certificates.elsewhere import found_elsewhere
 from unrelu.certificates.gluing import ruled_out
 from unrelu.certificates.stress import MOST_ROWS, STILL, Stresses
 from unrelu.observations import Observations
@@ -54,7 +55,10 @@ def with_rows_outside(
     generic = _generic(stresses, known, rng) & still
     if known.any():
         generic[len(stand_in) :] &= ~_hinged(observations, factor, body, rest)
-    elif generic.any() and not stresses.conic_strength(rng, generic) > 0:
+    outside = generic[len(stand_in) :]
+    if outside.any():
+        outside &= ~found_elsewhere(observations, factor, body, rest, outside, rng, regular=stresses.regular(rng))
+    if not known.any() and generic.any() and not stresses.conic_strength(rng, generic) > 0:
         generic[:] = False
     rank_of, components = found.rank_of.copy(), found.components.copy()
     if not known.any() and max(generic.sum(), still.sum()) < 2:

@@ -35,6 +35,8 @@ TIGHT, MOST_STEPS = 1e-11, 4000
 KERNEL = 1e-7
 # Motions below this share of the random direction they come from count as none.
 STILL = 1e-5
+# Most numbers in a factor whose equations of small motions are decomposed, and singular values that count as zero.
+MOST_RANKED, MOTIONLESS = 200, 1e-7
 # The search for a positive semidefinite stress: most rounds, its inner tolerance, the share of the mean eigenvalue to
 # which small ones are raised, over-relaxation, and the least eigenvalue (of largest 1) beyond the kernel that counts.
 ROUNDS, LOOSE, RAISED, RELAXED, POSITIVE = 400, 1e-4, 0.05, 1.7, 5e-4
@@ -145,6 +147,26 @@ class Stresses:
         if largest <= 1e-9 or zero.sum() < self.rank:
             zero = np.ones(self.size, dtype=bool)  # no stress at all
         return vectors[:, zero]
+
+    def regular(self, rng: np.random.Generator) -> bool:
+        """Whether the equations of small motions have the rank here that they have at random rows.
+
+        Less means a special position: rows that repeat each other, vanish or lie in a common plane. Theorems about
+        general position then say nothing. False as well where there are too many rows to look.
+        """
+        if self.size * self.rank > MOST_RANKED:
+            return False
+        rows, cols = np.nonzero(np.triu(self.mask))
+        ranks = []
+        for U in (self.scaled, rng.standard_normal(self.U.shape)):
+            units = U / np.linalg.norm(U, axis=1, keepdims=True)
+            equations = np.zeros((len(rows), self.size, self.rank))
+            each = np.arange(len(rows))
+            equations[each, rows] += units[cols]
+            equations[each, cols] += units[rows]
+            values = np.linalg.svd(equations.reshape(len(rows), -1), compute_uv=False)
+            ranks.append(int(np.sum(values > MOTIONLESS * max(float(values.max(initial=0.0)), 1e-300))))
+        return ranks[0] == ranks[1]
 
     def positive(self, error: Floats, rng: np.random.Generator, rounds: int = ROUNDS) -> PSDStress | None:
         """A positive semidefinite stress of rank n − r, by alternating projections; None if none was found.

@@ -47,6 +47,7 @@ def fits(observations: Observations, factor: Floats, error: DataError, rows: Ind
     each = ROW_AGREES * error.relative * sizes * total + absolute
     squares = 0.0
     for band in bands(len(rows), len(rows)):
+        checkpoint()
         gap = np.linalg.norm(gaps(observations, factor, rows[band], rows), axis=1)
         squares += float(gap @ gap)
         if not (gap <= each[band]).all():

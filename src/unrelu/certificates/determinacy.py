@@ -70,6 +70,10 @@ class Determinacy:
         """The largest set of rows among which every entry has exactly one value."""
         return (self.components == 0) & (self.rank_of >= GENERIC)
 
+    def at_most_local(self, rows: Bools) -> Determinacy:
+        """The same with some rows called ``local`` at most."""
+        return replace(self, rank_of=np.where(rows, np.minimum(self.rank_of, LOCAL), self.rank_of))
+
     def in_places(self, order: Indices) -> Determinacy:
         """The same for rows in another order: row k is put at ``order[k]``."""
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unrelu.budget import checkpoint, phase
 from unrelu.certificates.agreement import AGREES, ROW_AGREES, cleared, contradicted, fits, fitting, gaps
 from unrelu.certificates.bodies import bodies
-from unrelu.certificates.determinacy import GENERIC, LOCAL, NO, PROVED, Determinacy
+from unrelu.certificates.determinacy import GENERIC, NO, PROVED, Determinacy
 from unrelu.certificates.direct import DataError, Group
 from unrelu.certificates.order import canonical_order, reordered
 from unrelu.certificates.rows_outside import with_rows_outside
@@ -27,6 +27,8 @@ Bools = NDArray[np.bool_]
 QUICK, BEYOND = 8, 1e3
 # Rows are put in order where that costs little beside the rest.
 MOST_SORTED = 1000
+# Bodies that the other rows are tested against, one after the other, where there are few rows.
+MOST_BODIES, FEW = 4, 100
 
 
 def determine(
@@ -84,15 +86,10 @@ def _sorted_out(
         groups, proofs, agrees = _agreeing(observations, factor, error, off, rng)
     if not agrees:
         groups, proofs = bodies(observations, factor, replace(error, as_fitted=True), rng)
-    found = _of_bodies(n, groups, proofs, agrees=agrees)
-    rest = np.flatnonzero((found.components != 0) & (observations.seen_per_row > 0) & (sizes > 0))
-    if agrees and found.groups:
-        rest = fitting(observations, factor, error, found.groups[0].rows, rest)
-    found = with_rows_outside(observations, factor, found, rest, rng) if rest.size else found
+    found = _best_tested(observations, factor, error, _of_bodies(n, groups, proofs, agrees=agrees), rng)
     nothing &= observations.times_seen(np.arange(n), np.arange(n)) > 0
     found = _with_zeros(found, nothing) if nothing.any() else found
-    weak = np.full(n, not at_floor) | contradicted(observations, factor, error, agrees=agrees)
-    return replace(found, rank_of=np.where(weak, np.minimum(found.rank_of, LOCAL), found.rank_of))
+    return found.at_most_local(contradicted(observations, factor, error, agrees=agrees) | (not at_floor))
 
 
 def _beyond_the_rank(observations: Observations, rank: int, error: DataError, rng: np.random.Generator) -> bool:
@@ -134,6 +131,31 @@ def _of_bodies(n: int, groups: list[Group], proofs: list[str], *, agrees: bool) 
     return Determinacy(rank_of, components, kept, tuple(proofs), agrees)
 
 
+def _best_tested(
+    observations: Observations, factor: Floats, error: DataError, found: Determinacy, rng: np.random.Generator
+) -> Determinacy:
+    """The rows outside a body tested against it: against the largest or, of few rows, the body that most follow."""
+    best = _tested(observations, factor, error, found, rng)
+    for first in found.groups[1:MOST_BODIES] if observations.size <= FEW else []:
+        if (best.determined | (np.linalg.norm(factor, axis=1) == 0)).all():
+            break
+        others = [first, *(group for group in found.groups if group is not first)]
+        turned = _of_bodies(observations.size, others, [*found.proofs], agrees=found.agrees)
+        other = _tested(observations, factor, error, turned, rng)
+        best = other if other.determined.sum() > best.determined.sum() else best
+    return best
+
+
+def _tested(
+    observations: Observations, factor: Floats, error: DataError, found: Determinacy, rng: np.random.Generator
+) -> Determinacy:
+    seen = (observations.seen_per_row > 0) & (np.linalg.norm(factor, axis=1) > 0)
+    rest = np.flatnonzero((found.components != 0) & seen)
+    if found.agrees and found.groups:
+        rest = fitting(observations, factor, error, found.groups[0].rows, rest)
+    return with_rows_outside(observations, factor, found, rest, rng) if rest.size else found
+
+
 def _with_zeros(found: Determinacy, zero: Bools) -> Determinacy:
     """A row whose diagonal entry is zero is zero in every frame."""
     used = ("zero",) if (found.rank_of[zero] < PROVED).any() else ()
@@ -149,6 +171,7 @@ def prove_by_stress(
 
     It works where no fully seen block starts (rank 20 at n = 200), and proves the rank itself.
     """
+    phase("a stress matrix")
     factor, _ = cleared(observations, factor)
     sizes = np.linalg.norm(factor, axis=1)
     rows = np.flatnonzero(found.determined & (sizes > 0))

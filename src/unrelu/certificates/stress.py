@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.attach import normal_matrices
+from unrelu.budget import checkpoint
 
 __all__ = ["MOST_ROWS", "PSDStress", "Stresses"]
 
@@ -33,6 +34,8 @@ MOST_ROWS = 3000
 TIGHT, MOST_STEPS = 1e-11, 4000
 # Eigenvalues of a random stress below this share of the largest count as zero.
 KERNEL = 1e-7
+# Random stresses drawn, of few rows: bad luck makes a kernel larger, never smaller.
+DRAWS, FEW = 3, 100
 # Motions below this share of the random direction they come from count as none.
 STILL = 1e-5
 # Most numbers in a factor whose equations of small motions are decomposed, and singular values that count as zero.
@@ -110,6 +113,7 @@ class Stresses:
         Z = np.einsum("iab,ib->ia", self._inverse_blocks, R)
         P, rho = Z, float(np.vdot(R, Z))
         for _ in range(MOST_STEPS):
+            checkpoint()
             if float(np.linalg.norm(R)) <= aim or rho <= 0:
                 break
             NP = self.normal(P)
@@ -138,7 +142,10 @@ class Stresses:
         return D - self.solve(self.normal(D))
 
     def kernel(self, rng: np.random.Generator) -> Floats:
-        """The kernel of a random stress: orthonormal columns, at least r of them."""
+        """The kernel of a random stress: orthonormal columns, at least r of them; the least of a few where cheap."""
+        return min((self._kernel(rng) for _ in range(DRAWS if self.size <= FEW else 1)), key=lambda V: V.shape[1])
+
+    def _kernel(self, rng: np.random.Generator) -> Floats:
         S = rng.standard_normal((self.size, self.size))
         stress, _ = self.project(S + S.T)
         values, vectors = np.linalg.eigh(stress)
@@ -182,6 +189,7 @@ class Stresses:
         S, Y = self.project(complement, LOOSE)
         path: list[float] = []
         for count in range(rounds):
+            checkpoint()
             values, vectors = np.linalg.eigh(S)
             beyond = self._beyond(vectors)
             path.append(float(values[beyond].min() / values[beyond].max()))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.attach import Frame
+from unrelu.budget import checkpoint
 from unrelu.certificates.agreement import cleared
 from unrelu.certificates.certificate import Certificate, Shortage
 from unrelu.certificates.determinacy import PROVED, Determinacy
@@ -20,6 +21,7 @@ from unrelu.complete import complete
 from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError, is_number
 from unrelu.floor import unknowns_and_pairs
+from unrelu.history import Stop, Verdict
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.losses import Observed, OneSided
 from unrelu.observations import Observations
@@ -102,6 +104,8 @@ def certify(
     problem = PSDProblem(observations, completion.rank, Observed())
     misfit = float(np.sqrt(4 * problem.evaluate(factor.astype(observations.dtype)).value))
     found = determine(observations, factor, error, misfit, generator)
+    if not found.agrees and not _at_floor(completion.verdict):
+        found = found.at_most_local(np.ones(completion.size, dtype=bool))
     if stress:
         found = prove_by_stress(observations, factor, error, found, generator)
     failures = dict(_failures(observations, problem, factor, found, error, generator))
@@ -140,6 +144,11 @@ def _completed(X: Any, rank: Any, threshold: Any, seen: str, unknown: Any, rng: 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CompletionWarning)  # the certificate says it better
         return complete(X, rank, threshold=threshold, seen=seen, unknown=unknown, rng=rng)
+
+
+def _at_floor(verdict: Verdict) -> bool:
+    """Whether the fit is what the data say; that of a run cut short is not. A proof needs no verdict."""
+    return verdict.answered or verdict.code is Stop.UNDERDETERMINED
 
 
 def _numbers(found: Determinacy) -> list[int]:
@@ -227,6 +236,7 @@ def _failures(
 def _beyond(observations: Observations, rank: int, rng: np.random.Generator) -> str | None:
     """A seen block that rank r cannot have made."""
     for rows in find_blocks(observations, rank, rng):
+        checkpoint()
         if len(rows) <= rank:
             continue
         block, _ = observations.pairs(rows, rows)
@@ -244,22 +254,12 @@ def _contradicts_absence(observations: Observations, factor: Floats, found: Dete
     if len(rows) < observations.size:
         if len(rows) == 0:
             return False
-        inner = Observations.of(
-            _block(observations, rows),
-            threshold=observations.threshold,
-            seen=observations.seen,
-            unknown=None if observations.unknown is None else observations.unknown[np.ix_(rows, rows)],
-        )
+        inner = observations.restricted(rows)
         problem = PSDProblem(inner, factor.shape[1], OneSided())
         factor = factor[rows] * np.sqrt(observations.unit / inner.unit)
     misfit = float(np.sqrt(4 * problem.evaluate(factor.astype(problem.dtype)).value))
     allowed = ROUNDING * error.relative * float(np.sum(factor**2)) + error.absolute * np.sqrt(observations.count)
     return misfit > allowed
-
-
-def _block(observations: Observations, rows: NDArray[np.intp]) -> Any:
-    data = observations.data
-    return data[np.ix_(rows, rows)] if isinstance(data, np.ndarray) else data[rows][:, rows]
 
 
 def _shortages(observations: Observations, factor: Floats, found: Determinacy) -> list[Shortage]:
@@ -271,6 +271,7 @@ def _shortages(observations: Observations, factor: Floats, found: Determinacy) -
         return short
     frame = Frame.of(factor[body], 1e-9)
     for row in np.flatnonzero(~found.determined & (found.rank_of < PROVED)):
+        checkpoint()
         values, seen = observations.pairs(np.array([row]), body)
         _, independent = frame.solve_one(seen[0], values[0])
         asked = _asked(factor, body, seen[0], max(rank - independent, 0))

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.attach import bands
+from unrelu.budget import checkpoint
 from unrelu.certificates.direct import DataError
 from unrelu.observations import Observations
 
-__all__ = ["AGREES", "ROW_AGREES", "TINY", "cleared", "fits", "fitting", "gaps"]
+__all__ = ["AGREES", "ROW_AGREES", "TINY", "cleared", "contradicted", "fits", "fitting", "gaps"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -20,6 +21,11 @@ Bools = NDArray[np.bool_]
 AGREES, ROW_AGREES = 100.0, 1e4
 # Rows below this share of the factor's norm, of which only zeros were seen, are zero.
 TINY = 1e-8
+# With noise, an entry seen one way round may be beyond the threshold by this many times the median gap of the fit while
+# its mirror was not seen: that is ten standard deviations.
+CONTRADICTS = 15.0
+# Rows from which that median is taken.
+SAMPLE = 500
 
 
 def cleared(observations: Observations, factor: Floats) -> tuple[Floats, Bools]:
@@ -41,6 +47,7 @@ def fits(observations: Observations, factor: Floats, error: DataError, rows: Ind
     each = ROW_AGREES * error.relative * sizes * total + absolute
     squares = 0.0
     for band in bands(len(rows), len(rows)):
+        checkpoint()
         gap = np.linalg.norm(gaps(observations, factor, rows[band], rows), axis=1)
         squares += float(gap @ gap)
         if not (gap <= each[band]).all():
@@ -66,3 +73,35 @@ def gaps(observations: Observations, factor: Floats, rows: Indices, cols: Indice
     fit = factor[rows] @ factor[cols].T
     one, other = (observations.entries(rows, cols), observations.entries(cols, rows).T)
     return np.hypot(*(np.where(np.isnan(values), 0, values - fit) for values in (one, other)))
+
+
+def contradicted(observations: Observations, factor: Floats, error: DataError, *, agrees: bool) -> Bools:
+    """Rows with an entry (i, j) seen well beyond the threshold while (j, i) is said to lie on the other side of it.
+
+    No symmetric matrix has both. With noise in each, both may be on their sides if the entry is near the threshold.
+    """
+    n, tau = observations.size, observations.scaled_threshold
+    rows = np.zeros(n, dtype=bool)
+    if tau is None:
+        return rows
+    found: list[tuple[Indices, Indices, Floats]] = []
+    for band in bands(n, n):
+        checkpoint()
+        absent = np.isnan(observations.block(slice(0, n), band)).T
+        if observations.unknown is not None:
+            absent = absent & ~observations.unknown[:, band].T
+        values = observations.block(band, slice(0, n))
+        i, j = np.nonzero(absent & ~np.isnan(values))
+        found.append((i + band.start, j, values[i, j].astype(np.float64) / observations.unit))
+    i, j, seen = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    if i.size == 0:
+        return rows
+    sizes = np.linalg.norm(factor, axis=1)
+    allowed = error.absolute + AGREES * error.relative * (sizes[i] * sizes[j] + abs(tau))
+    if not agrees:
+        some = np.arange(0, n, n // SAMPLE + 1)
+        gap = gaps(observations, factor, some, some)[observations.pairs(some, some)[1]]
+        allowed += CONTRADICTS * float(np.median(gap)) if gap.size else 0.0
+    wrong = np.abs(seen - tau) > allowed
+    rows[i[wrong]] = rows[j[wrong]] = True
+    return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.budget import checkpoint
 from unrelu.certificates.direct import LARGEST_SHARE, DataError, Group, attach_all, direct_groups
 from unrelu.certificates.gluing import glue, ruled_out
 from unrelu.observations import Observations
@@ -22,6 +23,7 @@ def bodies(
     proofs = ["direct"] if groups else []
     done: list[Group] = []
     while groups:
+        checkpoint()
         body, others = groups[0], groups[1:]
         absorbed = _absorbing_one(observations, factor, error, body, others, rng)
         if absorbed is not None:
@@ -57,6 +59,7 @@ def _absorbing_one(
     None if there is none.
     """
     for other in others:
+        checkpoint()
         if not (other.inside & ~body.inside).any():
             return body, other, None
         joined = glue(observations, factor, error, body, other, rng)
@@ -79,6 +82,7 @@ def _mirrored_rows(observations: Observations, factor: Floats, error: DataError,
     bound, wave = body.bound.copy(), body.wave.copy()
     inside = body.rows
     for i in np.flatnonzero(~body.inside & (sizes > 0) & (observations.seen_per_row > rank - 1)):
+        checkpoint()
         mirror = _mirror(observations, factor, sizes, error, body, i)
         if mirror is None:
             continue

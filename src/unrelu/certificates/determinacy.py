@@ -12,7 +12,8 @@ Each is relative to a component: rows of different components have no common fra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,21 @@ class Determinacy:
     def determined(self) -> Bools:
         """The largest set of rows among which every entry has exactly one value."""
         return (self.components == 0) & (self.rank_of >= GENERIC)
+
+    def at_most_local(self, rows: Bools) -> Determinacy:
+        """The same with some rows called ``local`` at most."""
+        return replace(self, rank_of=np.where(rows, np.minimum(self.rank_of, LOCAL), self.rank_of))
+
+    def in_places(self, order: Indices) -> Determinacy:
+        """The same for rows in another order: row k is put at ``order[k]``."""
+
+        def put(values: NDArray[Any]) -> NDArray[Any]:
+            placed = np.empty_like(values)
+            placed[order] = values
+            return placed
+
+        groups = [Group(put(group.bound), put(group.wave), order[group.seed]) for group in self.groups]
+        return replace(self, rank_of=put(self.rank_of), components=put(self.components), groups=groups)
 
     def of_entries(self, rows: Indices, cols: Indices, seen: Bools) -> NDArray[np.int64]:
         """Positions in :data:`LEVELS` for entries: the weaker of the two rows; a seen entry is what it is."""

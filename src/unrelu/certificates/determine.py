@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.certificates.agreement import AGREES, ROW_AGREES, cleared, fits, fitting, gaps
+from unrelu.budget import checkpoint, phase
+from unrelu.certificates.agreement import AGREES, ROW_AGREES, cleared, contradicted, fits, fitting, gaps
 from unrelu.certificates.bodies import bodies
 from unrelu.certificates.determinacy import GENERIC, NO, PROVED, Determinacy
 from unrelu.certificates.direct import DataError, Group
+from unrelu.certificates.order import canonical_order, reordered
 from unrelu.certificates.rows_outside import with_rows_outside
 from unrelu.certificates.stress import MOST_ROWS, Stresses
 from unrelu.observations import Observations
@@ -23,16 +25,55 @@ Bools = NDArray[np.bool_]
 
 # Blocks tried for eigenvalues beyond the rank, and how many times the rounding of a block such an eigenvalue may be.
 QUICK, BEYOND = 8, 1e3
+# Rows are put in order where that costs little beside the rest.
+MOST_SORTED = 1000
+# Bodies that the other rows are tested against, one after the other, where there are few rows.
+MOST_BODIES, FEW = 4, 100
 
 
 def determine(
-    observations: Observations, factor: Floats, error: DataError, misfit: float, rng: np.random.Generator
+    observations: Observations,
+    factor: Floats,
+    error: DataError,
+    misfit: float,
+    rng: np.random.Generator,
+    *,
+    at_floor: bool = True,
 ) -> Determinacy:
     """Sort the rows; ``factor`` in units of √``observations.unit``, ‖(UUᵀ − M)_Ω‖_F ≤ ``misfit`` in units of it.
 
     Bodies grown from fully seen blocks come first. Rows outside the largest are then tested against it, with the body
-    taken as known, so that the dense tests see few rows.
+    taken as known, so that the dense tests see few rows. The rows are sorted by what was seen of them first, so that
+    their order in the matrix does not matter.
+
+    Parameters
+    ----------
+    observations : Observations
+    factor : ndarray of shape (n, r)
+    error : DataError
+    misfit : float
+    rng : Generator
+    at_floor : bool, default True
+        Whether the fit is as good as the data allow. If not, it is not what the data say, and no row is called more
+        than ``local``.
     """
+    phase("which rows are determined")
+    if observations.size > MOST_SORTED:
+        return _sorted_out(observations, factor, error, misfit, rng, at_floor=at_floor)
+    order = canonical_order(observations)
+    found = _sorted_out(reordered(observations, order), factor[order], error, misfit, rng, at_floor=at_floor)
+    return found.in_places(order)
+
+
+def _sorted_out(
+    observations: Observations,
+    factor: Floats,
+    error: DataError,
+    misfit: float,
+    rng: np.random.Generator,
+    *,
+    at_floor: bool,
+) -> Determinacy:
     n = observations.size
     factor, nothing = cleared(observations, factor)
     sizes = np.linalg.norm(factor, axis=1)
@@ -41,22 +82,20 @@ def determine(
     agrees = False
     if not _beyond_the_rank(observations, factor.shape[1], error, rng):
         # Rows that the fit leaves at zero, and the data do not, are seen only by looking.
-        misfit = misfit if sizes[~nothing].all() else np.inf
-        groups, proofs, agrees = _agreeing(observations, factor, error, misfit, rng)
+        off = misfit if sizes[~nothing].all() else np.inf
+        groups, proofs, agrees = _agreeing(observations, factor, error, off, rng)
     if not agrees:
         groups, proofs = bodies(observations, factor, replace(error, as_fitted=True), rng)
-    found = _of_bodies(n, groups, proofs, agrees=agrees)
-    rest = np.flatnonzero((found.components != 0) & (observations.seen_per_row > 0) & (sizes > 0))
-    if agrees and found.groups:
-        rest = fitting(observations, factor, error, found.groups[0].rows, rest)
-    found = with_rows_outside(observations, factor, found, rest, rng) if rest.size else found
+    found = _best_tested(observations, factor, error, _of_bodies(n, groups, proofs, agrees=agrees), rng)
     nothing &= observations.times_seen(np.arange(n), np.arange(n)) > 0
-    return _with_zeros(found, nothing) if nothing.any() else found
+    found = _with_zeros(found, nothing) if nothing.any() else found
+    return found.at_most_local(contradicted(observations, factor, error, agrees=agrees) | (not at_floor))
 
 
 def _beyond_the_rank(observations: Observations, rank: int, error: DataError, rng: np.random.Generator) -> bool:
     """Whether a fully seen block has eigenvalues beyond the rank: then no matrix of that rank agrees with the data."""
     for rows in find_blocks(observations, rank, rng, QUICK):
+        checkpoint()
         block, _ = observations.pairs(rows, rows)
         rest = np.sort(np.abs(np.linalg.eigvalsh(block)))[: len(rows) - rank]
         allowed = BEYOND * error.relative * float(np.trace(block)) + error.absolute * len(rows)
@@ -92,6 +131,31 @@ def _of_bodies(n: int, groups: list[Group], proofs: list[str], *, agrees: bool) 
     return Determinacy(rank_of, components, kept, tuple(proofs), agrees)
 
 
+def _best_tested(
+    observations: Observations, factor: Floats, error: DataError, found: Determinacy, rng: np.random.Generator
+) -> Determinacy:
+    """The rows outside a body tested against it: against the largest or, of few rows, the body that most follow."""
+    best = _tested(observations, factor, error, found, rng)
+    for first in found.groups[1:MOST_BODIES] if observations.size <= FEW else []:
+        if (best.determined | (np.linalg.norm(factor, axis=1) == 0)).all():
+            break
+        others = [first, *(group for group in found.groups if group is not first)]
+        turned = _of_bodies(observations.size, others, [*found.proofs], agrees=found.agrees)
+        other = _tested(observations, factor, error, turned, rng)
+        best = other if other.determined.sum() > best.determined.sum() else best
+    return best
+
+
+def _tested(
+    observations: Observations, factor: Floats, error: DataError, found: Determinacy, rng: np.random.Generator
+) -> Determinacy:
+    seen = (observations.seen_per_row > 0) & (np.linalg.norm(factor, axis=1) > 0)
+    rest = np.flatnonzero((found.components != 0) & seen)
+    if found.agrees and found.groups:
+        rest = fitting(observations, factor, error, found.groups[0].rows, rest)
+    return with_rows_outside(observations, factor, found, rest, rng) if rest.size else found
+
+
 def _with_zeros(found: Determinacy, zero: Bools) -> Determinacy:
     """A row whose diagonal entry is zero is zero in every frame."""
     used = ("zero",) if (found.rank_of[zero] < PROVED).any() else ()
@@ -107,6 +171,7 @@ def prove_by_stress(
 
     It works where no fully seen block starts (rank 20 at n = 200), and proves the rank itself.
     """
+    phase("a stress matrix")
     factor, _ = cleared(observations, factor)
     sizes = np.linalg.norm(factor, axis=1)
     rows = np.flatnonzero(found.determined & (sizes > 0))

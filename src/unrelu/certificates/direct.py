@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.attach import normal_matrices
+from unrelu.budget import checkpoint
 from unrelu.observations import Observations
 from unrelu.placement import find_blocks
 
@@ -41,6 +42,8 @@ GRAM_ROUNDING = 1e-13
 ONE_BY_ONE = 40
 # Most seed blocks.
 MOST_GROUPS = 16
+# Of few rows each is a start for a seed block, and more of the blocks are grown.
+FEW, FEW_GROUPS = 200, 12
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,7 @@ def direct_groups(
 
     def grow(seeds: list[Indices], most: int) -> None:
         for seed in seeds:
+            checkpoint()
             if most == 0 or len(groups) == MOST_GROUPS or covered.all():
                 return
             if any(group.inside[seed].all() for group in groups):
@@ -125,7 +129,9 @@ def direct_groups(
                 most -= 1
 
     grow(find_blocks(observations, rank, rng, 8), 1)
-    if not covered.all():
+    if not covered.all() and n <= FEW:
+        grow(find_blocks(observations, rank, rng, n), FEW_GROUPS)
+    elif not covered.all():
         grow(find_blocks(observations, rank, rng), 4)
     while not covered.all() and len(groups) < MOST_GROUPS:
         left = np.flatnonzero(~covered)
@@ -173,6 +179,7 @@ def attach_all(observations: Observations, factor: Floats, error: DataError, gro
     everyone = False
     stage = 0
     while (wave < 0).any():
+        checkpoint()
         placed = np.flatnonzero(wave >= 0)
         most = max(200, ANCHORS * rank)
         anchors = placed if everyone or len(placed) <= most else _best(placed, bound, sizes, most)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from unrelu.certificates.direct import DataError, Group
 from unrelu.observations import Observations
 
-__all__ = ["Glue", "glue", "polar_matrix", "ruled_out"]
+__all__ = ["Glue", "absent_pairs", "glue", "polar_matrix", "ruled_out"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -235,11 +235,17 @@ def ruled_out(
     tau = observations.scaled_threshold
     if tau is None:
         return False
-    absent = ~seen if observations.unknown is None else ~seen & ~_unknown(observations, rows, cols)
     beyond = values - tau if observations.absence_says == "below" else tau - values
-    return bool((absent & (beyond > 2 * room)).any())
+    return bool((absent_pairs(observations, rows, cols) & (beyond > 2 * room)).any())
 
 
-def _unknown(observations: Observations, rows: Indices, cols: Indices) -> NDArray[np.bool_]:
-    assert observations.unknown is not None
-    return observations.unknown[np.ix_(rows, cols)] & observations.unknown[np.ix_(cols, rows)].T
+def absent_pairs(observations: Observations, rows: Indices, cols: Indices) -> NDArray[np.bool_]:
+    """Which pairs were not seen because of their value: neither way round, and not ``unknown`` both ways."""
+    if observations.threshold is None:
+        return np.zeros((len(rows), len(cols)), dtype=bool)
+    absent: NDArray[np.bool_] = ~observations.pairs(rows, cols)[1]
+    if (unknown := observations.unknown) is not None:
+        absent &= ~(unknown[np.ix_(rows, cols)] & unknown[np.ix_(cols, rows)].T)
+    if observations.absence_says == "below" and (observations.threshold <= 0 or not observations.diagonal_seen):
+        absent &= rows[:, None] != cols[None, :]  # the diagonal is missing for another reason, see Observations.absent
+    return absent

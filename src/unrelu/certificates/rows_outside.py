@@ -11,8 +11,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from unrelu.attach import Frame
+from unrelu.budget import checkpoint
 from unrelu.certificates.agreement import TINY
 from unrelu.certificates.determinacy import GENERIC, LOCAL, NO, Determinacy
+from unrelu.certificates.elsewhere import found_elsewhere
 from unrelu.certificates.gluing import ruled_out
 from unrelu.certificates.stress import MOST_ROWS, STILL, Stresses
 from unrelu.observations import Observations
@@ -51,10 +53,13 @@ def with_rows_outside(
         return found
     stresses = Stresses(mask, factor[rows])
     still = _still(stresses, known, rng)
-    generic = _generic(stresses, known, rng) & still
+    generic = _generic(stresses, known, still, rng)
     if known.any():
         generic[len(stand_in) :] &= ~_hinged(observations, factor, body, rest)
-    elif generic.any() and not stresses.conic_strength(rng, generic) > 0:
+    outside = generic[len(stand_in) :]
+    if outside.any():
+        outside &= ~found_elsewhere(observations, factor, body, rest, outside, rng, regular=stresses.regular(rng))
+    if not known.any() and generic.any() and not stresses.conic_strength(rng, generic) > 0:
         generic[:] = False
     rank_of, components = found.rank_of.copy(), found.components.copy()
     if not known.any() and max(generic.sum(), still.sum()) < 2:
@@ -71,6 +76,7 @@ def _closed(observations: Observations, factor: Floats, found: Determinacy, rest
     """A row that sees r independent determined rows is determined by linear equations, whatever a test found."""
     rank_of, components = found.rank_of.copy(), found.components.copy()
     while True:
+        checkpoint()
         body = np.flatnonzero((components == 0) & (rank_of >= GENERIC))
         left = np.setdiff1d(rest, body)
         if left.size == 0 or body.size < factor.shape[1]:
@@ -104,6 +110,7 @@ def _hinged(observations: Observations, factor: Floats, body: Indices, rest: Ind
     count, label = connected_components(csr_array(among), directed=False)
     sizes = np.linalg.norm(factor, axis=1)
     for number in range(count):
+        checkpoint()
         part = label == number
         touched = body[seen[part].any(axis=0)]
         touched = touched[sizes[touched] > 0]
@@ -131,6 +138,7 @@ def _stand_in(observations: Observations, factor: Floats, body: Indices, rest: I
     chosen = np.zeros(len(body), dtype=bool)
     units = factor[body] / np.linalg.norm(factor[body], axis=1, keepdims=True)
     for i in range(len(rest)):
+        checkpoint()
         places = np.flatnonzero(seen[i])
         if len(places) > STAND_IN * rank:
             places = places[_spread(units[places], STAND_IN * rank)]
@@ -170,22 +178,22 @@ def _still(stresses: Stresses, known: Bools, rng: np.random.Generator) -> Bools:
     return moved <= STILL * scale / np.sqrt(len(U)) + 1e-9
 
 
-def _generic(stresses: Stresses, known: Bools, rng: np.random.Generator) -> Bools:
-    """Rows on which, together with the known ones, the kernel of a random stress has only r dimensions."""
+def _generic(stresses: Stresses, known: Bools, still: Bools, rng: np.random.Generator) -> Bools:
+    """Still rows on which, together with the known ones, the kernel of a random stress has only r dimensions."""
     kernel = stresses.kernel(rng)
     rank = stresses.rank
     if kernel.shape[1] == rank:
-        return np.ones(len(known), dtype=bool)
+        return still.copy()
     if known.any():
-        return _fixed_with(kernel, np.flatnonzero(known), rank)
+        return _fixed_with(kernel, np.flatnonzero(known), rank) & still
     best = np.zeros(len(known), dtype=bool)
-    for _ in range(DRAWS):
-        first = int(rng.integers(len(known)))
+    for first in rng.permutation(np.resize(np.arange(len(known)), max(DRAWS, len(known))))[:DRAWS]:
+        checkpoint()
         neighbours = np.flatnonzero(stresses.mask[first])
         some = rng.permutation(neighbours)[: 3 * rank]
         if len(some) < rank:
             continue
-        fixed = _fixed_with(kernel, some, rank)
+        fixed = _fixed_with(kernel, some, rank) & still
         best = fixed if fixed.sum() > best.sum() else best
     return best
 

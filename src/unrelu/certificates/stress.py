@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.attach import normal_matrices
+from unrelu.budget import checkpoint
 
 __all__ = ["MOST_ROWS", "PSDStress", "Stresses"]
 
@@ -33,8 +34,12 @@ MOST_ROWS = 3000
 TIGHT, MOST_STEPS = 1e-11, 4000
 # Eigenvalues of a random stress below this share of the largest count as zero.
 KERNEL = 1e-7
+# Random stresses drawn, of few rows: bad luck makes a kernel larger, never smaller.
+DRAWS, FEW = 3, 100
 # Motions below this share of the random direction they come from count as none.
 STILL = 1e-5
+# Most numbers in a factor whose equations of small motions are decomposed, and singular values that count as zero.
+MOST_RANKED, MOTIONLESS = 200, 1e-7
 # The search for a positive semidefinite stress: most rounds, its inner tolerance, the share of the mean eigenvalue to
 # which small ones are raised, over-relaxation, and the least eigenvalue (of largest 1) beyond the kernel that counts.
 ROUNDS, LOOSE, RAISED, RELAXED, POSITIVE = 400, 1e-4, 0.05, 1.7, 5e-4
@@ -108,6 +113,7 @@ class Stresses:
         Z = np.einsum("iab,ib->ia", self._inverse_blocks, R)
         P, rho = Z, float(np.vdot(R, Z))
         for _ in range(MOST_STEPS):
+            checkpoint()
             if float(np.linalg.norm(R)) <= aim or rho <= 0:
                 break
             NP = self.normal(P)
@@ -136,7 +142,10 @@ class Stresses:
         return D - self.solve(self.normal(D))
 
     def kernel(self, rng: np.random.Generator) -> Floats:
-        """The kernel of a random stress: orthonormal columns, at least r of them."""
+        """The kernel of a random stress: orthonormal columns, at least r of them; the least of a few where cheap."""
+        return min((self._kernel(rng) for _ in range(DRAWS if self.size <= FEW else 1)), key=lambda V: V.shape[1])
+
+    def _kernel(self, rng: np.random.Generator) -> Floats:
         S = rng.standard_normal((self.size, self.size))
         stress, _ = self.project(S + S.T)
         values, vectors = np.linalg.eigh(stress)
@@ -145,6 +154,26 @@ class Stresses:
         if largest <= 1e-9 or zero.sum() < self.rank:
             zero = np.ones(self.size, dtype=bool)  # no stress at all
         return vectors[:, zero]
+
+    def regular(self, rng: np.random.Generator) -> bool:
+        """Whether the equations of small motions have the rank here that they have at random rows.
+
+        Less means a special position: rows that repeat each other, vanish or lie in a common plane. Theorems about
+        general position then say nothing. False as well where there are too many rows to look.
+        """
+        if self.size * self.rank > MOST_RANKED:
+            return False
+        rows, cols = np.nonzero(np.triu(self.mask))
+        ranks = []
+        for U in (self.scaled, rng.standard_normal(self.U.shape)):
+            units = U / np.linalg.norm(U, axis=1, keepdims=True)
+            equations = np.zeros((len(rows), self.size, self.rank))
+            each = np.arange(len(rows))
+            equations[each, rows] += units[cols]
+            equations[each, cols] += units[rows]
+            values = np.linalg.svd(equations.reshape(len(rows), -1), compute_uv=False)
+            ranks.append(int(np.sum(values > MOTIONLESS * max(float(values.max(initial=0.0)), 1e-300))))
+        return ranks[0] == ranks[1]
 
     def positive(self, error: Floats, rng: np.random.Generator, rounds: int = ROUNDS) -> PSDStress | None:
         """A positive semidefinite stress of rank n − r, by alternating projections; None if none was found.
@@ -160,6 +189,7 @@ class Stresses:
         S, Y = self.project(complement, LOOSE)
         path: list[float] = []
         for count in range(rounds):
+            checkpoint()
             values, vectors = np.linalg.eigh(S)
             beyond = self._beyond(vectors)
             path.append(float(values[beyond].min() / values[beyond].max()))

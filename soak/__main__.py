@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from soak import baseline
 from soak.catalogue import ALL, drawn, schedule
 from soak.runner import ROOT, run, work
 from soak.table import failed, printed
@@ -36,9 +37,11 @@ def _parser() -> argparse.ArgumentParser:
     replay.set_defaults(do=_replay)
     report = commands.add_parser("report", help="print the tables of journals again")
     report.add_argument("journals", nargs="+", type=Path)
+    report.add_argument("--workers", type=int, default=2)
+    _add_baseline(report)
     report.set_defaults(do=_report)
     worker = commands.add_parser("work")
-    worker.add_argument("--baseline", action="store_true")
+    worker.add_argument("--facts", action="store_true")
     worker.set_defaults(do=_work)
     return parser
 
@@ -51,6 +54,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", action="append", choices=ALL, help="only this kind; may be repeated")
     parser.add_argument("--source", help="the src folder of the checkout to try; default: the package that is imported")
     parser.add_argument("--journal", type=Path, help="default: build/soak/DATE-TIME.jsonl")
+    _add_baseline(parser)
+
+
+def _add_baseline(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--baseline", help="the src folder of a checkout to compare with, on the same instances")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -74,7 +82,14 @@ def _run(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             say("interrupted; what was tried so far:")
     say(f"\n{len(records)} instances in {time.monotonic() - began:.0f} s; journal {journal}\n")
+    return _told(records, options)
+
+
+def _told(records: list[dict[str, Any]], options: argparse.Namespace) -> int:
     say(printed(records))
+    if options.baseline:
+        before = baseline.facts_of([r["name"] for r in records], options.baseline, JOURNALS, options.workers)
+        say("\n" + baseline.printed(baseline.kept(records, before)))
     return int(failed(records))
 
 
@@ -89,12 +104,11 @@ def _replay(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     records = [json.loads(line) for path in options.journals for line in path.read_text().splitlines()]
-    say(printed(records))
-    return int(failed(records))
+    return _told(records, options)
 
 
 def _work(options: argparse.Namespace) -> int:
-    work(options.baseline)
+    work(options.facts)
     return 0
 
 

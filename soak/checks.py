@@ -55,7 +55,8 @@ def together(answer: Answer) -> Bools:
     if answer.determined is None or answer.components is None:
         return np.zeros((0, 0), bool)
     fixed, part = answer.determined, answer.components
-    return fixed[:, None] & fixed & (part[:, None] == part)
+    pairs: Bools = fixed[:, None] & fixed & (part[:, None] == part)
+    return pairs
 
 
 def limit(freedom: int) -> float:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from soak.answer import asked
 from soak.catalogue import drawn
 from soak.trial import HANG, facts, trial
 
@@ -28,42 +32,41 @@ GRACE = 60
 Record = dict[str, Any]
 
 
-def work(baseline: bool) -> None:
+def work(only_facts: bool) -> None:
     """A worker: names on standard input, one a line; records on what was standard output, nothing else gets there."""
     told = os.fdopen(os.dup(1), "w", buffering=1)
-    reading, writing = os.pipe()
-    os.set_blocking(reading, False)
-    os.dup2(writing, 1)
-    for line in sys.stdin:
-        name = line.strip()
-        record = _facts_of(name) if baseline else trial(name)
-        sys.stdout.flush()
-        stray = _drained(reading)
-        if stray and not baseline:
-            record["findings"]["printed"] = f"standard output got {stray[:80]!r}"
-        told.write(json.dumps(record) + "\n")
+    with tempfile.TemporaryFile() as stray:
+        os.dup2(stray.fileno(), 1)
+        for line in sys.stdin:
+            record = _facts_of(line.strip()) if only_facts else trial(line.strip())
+            words = _drained(stray)
+            if words and not only_facts:
+                record["findings"]["printed"] = f"standard output got {words[:80]!r}"
+            told.write(json.dumps(record) + "\n")
 
 
 def _facts_of(name: str) -> Record:
-    from soak.answer import asked
-
     instance = drawn(name)
     return {"name": name} | facts(instance, asked(instance, everything=False))
 
 
-def _drained(reading: int) -> bytes:
-    try:
-        return os.read(reading, 1 << 16)
-    except BlockingIOError:
-        return b""
+def _drained(stray: IO[bytes]) -> bytes:
+    """What was written to standard output since the last time, by Python or by a library in C."""
+    sys.stdout.flush()
+    ctypes.CDLL(None).fflush(None)
+    stray.seek(0)
+    words = stray.read()
+    stray.truncate(0)
+    stray.seek(0)
+    return words
 
 
 class Worker:
     """One process, what it is at, and since when."""
 
-    def __init__(self, source: str | None, baseline: bool, answers: queue.Queue[tuple[Worker, str | None]]) -> None:
+    def __init__(self, source: str | None, only_facts: bool, answers: queue.Queue[tuple[Worker, str | None]]) -> None:
         paths = [path for path in (source, str(ROOT), os.environ.get("PYTHONPATH")) if path]
-        command = [sys.executable, "-m", "soak", "work", *(["--baseline"] if baseline else [])]
+        command = [sys.executable, "-m", "soak", "work", *(["--facts"] if only_facts else [])]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -74,28 +77,33 @@ class Worker:
         )
         self.name, self.since = "", 0.0
         self._answers = answers
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._answers.put((self, line))
+        with self.process.stdout:
+            for line in self.process.stdout:
+                self._answers.put((self, line))
         self._answers.put((self, None))
 
     def ask(self, name: str) -> None:
         """Hand over the next instance."""
         assert self.process.stdin is not None
         self.name, self.since = name, time.monotonic()
-        try:
+        with suppress(BrokenPipeError):  # its end is told by the listener
             self.process.stdin.write(name + "\n")
             self.process.stdin.flush()
-        except BrokenPipeError:
-            pass  # its end is told by the listener
 
-    def end(self) -> None:
-        """Stop it, whatever it is at."""
+    def end(self) -> int:
+        """Stop it, whatever it is at; its exit code."""
+        assert self.process.stdin is not None
         self.process.kill()
-        self.process.wait()
+        code = self.process.wait()
+        self._listener.join()
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        return code
 
 
 def run(
@@ -105,7 +113,7 @@ def run(
     seconds: float = float("inf"),
     workers: int = 2,
     source: str | None = None,
-    baseline: bool = False,
+    only_facts: bool = False,
 ) -> None:
     """Try the names in turn until they or the seconds are over; what is under way then is waited for.
 
@@ -118,8 +126,8 @@ def run(
     workers : int
     source : str, optional
         The ``src`` folder of another checkout, whose package is asked.
-    baseline : bool
-        Facts only, no checks.
+    only_facts : bool
+        What :mod:`soak.baseline` compares, without checks.
     """
     answers: queue.Queue[tuple[Worker, str | None]] = queue.Queue()
     left: Iterator[str] = iter(names)
@@ -137,7 +145,7 @@ def run(
 
     try:
         for _ in range(workers):
-            hand_over(Worker(source, baseline, answers))
+            hand_over(Worker(source, only_facts, answers))
         while busy:
             try:
                 worker, line = answers.get(timeout=5)
@@ -150,7 +158,7 @@ def run(
             if line is None:
                 told(_lost(worker))
                 del busy[id(worker)]
-                hand_over(Worker(source, baseline, answers))
+                hand_over(Worker(source, only_facts, answers))
             else:
                 told(json.loads(line))
                 hand_over(worker)
@@ -161,7 +169,7 @@ def run(
 
 def _lost(worker: Worker) -> Record:
     """A record of an instance that took its worker with it."""
-    code = worker.process.wait()
+    code = worker.end()
     waited = time.monotonic() - worker.since
     stuck = waited > HANG
     words = f"no answer after {waited:.0f} s" if stuck else f"the process died with {_signal_name(code)}"

@@ -56,7 +56,8 @@ class Seen:
             absent = ~either & ~(dark[i, j] & dark[j, i])
             side = -1 if instance.options["seen"] == "above" else 1
             parts.append(_absent(i, j, absent, instance.options["threshold"] / instance.scale, side))
-        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)), instance.group == DISTANCES)
+        first, second, value, kind = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return cls(first, second, value, kind, instance.group == DISTANCES)
 
     def gaps(self, V: Floats) -> tuple[Floats, Floats]:
         """Residuals, and the derivative of each by every unknown."""
@@ -126,7 +127,7 @@ def _starts(instance: Instance) -> Iterator[Floats]:
     size = float(np.sqrt(np.mean(U**2))) or 1.0
     for number in range(STARTS):
         V = U.copy()
-        some = rng.random(n) < (rng.uniform(0.1, 0.6) if number % 3 else 1.0)
+        some = np.less(rng.random(n), rng.uniform(0.1, 0.6) if number % 3 else 1.0)
         if number % 3 == 2:
             axis = rng.standard_normal(r) if number % 2 else U[rng.integers(n)] + 1e-3 * rng.standard_normal(r)
             axis /= np.linalg.norm(axis)
@@ -162,4 +163,5 @@ def _solved(seen: Seen, V: Floats) -> Floats:
 
 
 def _lengths(V: Floats) -> Floats:
-    return np.linalg.norm(V[:, None] - V, axis=2)
+    lengths: Floats = np.linalg.norm(V[:, None] - V, axis=2)
+    return lengths

@@ -10,7 +10,7 @@ import numpy as np
 
 from soak.instance import DISTANCES, EXACT, NOISY
 
-__all__ = ["MUST_BE_ZERO", "failed", "printed"]
+__all__ = ["MUST_BE_ZERO", "aligned", "failed", "printed"]
 
 Record = dict[str, Any]
 
@@ -50,16 +50,20 @@ def printed(records: list[Record], examples: int = 4) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    widths = [max(len(line[k]) for line in [head, *rows]) for k in range(len(head))]
+def aligned(head: list[str], rows: list[list[str]]) -> str:
+    """A table: words from the left, numbers from the right."""
+    columns = list(zip(head, *rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    numbers = [all(cell[:1].isdigit() or cell == "–" for cell in column[1:]) for column in columns]
     lines = [head, ["─" * width for width in widths], *rows]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if k == 0 else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
+    cells = [
+        [
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(line, widths, numbers, strict=True)
+        ]
         for line in lines
-    ).replace(" \n", "\n")
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in cells)
 
 
 def _kinds(records: list[Record]) -> str:
@@ -74,7 +78,7 @@ def _kinds(records: list[Record]) -> str:
             kind, own[0]["group"], str(len(own)), _share(sum(r["converged"] for r in own), len(own)), _rows_share(own),
             words or "–",
         ])  # fmt: skip
-    return _table(["kind", "group", "tried", "converged", "rows determined", "found"], rows)
+    return aligned(["kind", "group", "tried", "converged", "rows determined", "found"], rows)
 
 
 def _findings(records: list[Record], examples: int) -> str:
@@ -87,7 +91,7 @@ def _findings(records: list[Record], examples: int) -> str:
         lines += [f"  {name}  {record['name']}  {record['findings'][name]}" for record in own[:examples]]
     head = ["must be zero", *GROUPS, "first after"]
     shown = "\nExamples (python -m soak replay NAME):\n" + "\n".join(lines) if lines else ""
-    return _table(head, rows) + shown
+    return aligned(head, rows) + shown
 
 
 def _shares(records: list[Record]) -> str:
@@ -100,7 +104,7 @@ def _shares(records: list[Record]) -> str:
                 group, str(len(own)), _share(sum(r["converged"] for r in own), len(own)), _rows_share(own),
                 ", ".join(f"{code} {count}" for code, count in codes),
             ])  # fmt: skip
-    return _table(["group", "tried", "converged", "rows determined", "verdicts"], rows)
+    return aligned(["group", "tried", "converged", "rows determined", "verdicts"], rows)
 
 
 def _coverage(records: list[Record]) -> str:
@@ -116,7 +120,7 @@ def _coverage(records: list[Record]) -> str:
             ])  # fmt: skip
     if not rows:
         return ""
-    return _table(
+    return aligned(
         [f"95 % intervals, ≥ {ENOUGH} unseen", "instances", "mean", "of all entries", f"below {LOW:.0%}"], rows
     )
 

@@ -14,6 +14,17 @@ from soak.instance import Instance, name_of, stream
 __all__ = ["ALL", "drawn", "schedule"]
 
 ALL = (*kinds.KINDS, *kinds_distances.KINDS, *reported.KINDS)
+# Drawn so often in each round, others once: these are quickly tried and their faults are rare.
+OFTEN = {
+    "small": 2,
+    "repeated-rows": 2,
+    "nearly-repeated-rows": 2,
+    "distances-few": 2,
+    "distances-grid": 2,
+    "distances-repeated": 2,
+    "reported-a2": 3,
+    "reported-a3": 3,
+}
 
 
 def drawn(name: str) -> Instance:
@@ -29,12 +40,13 @@ def drawn(name: str) -> Instance:
 
 
 def schedule(seed: int, only: tuple[str, ...] = ()) -> Iterator[str]:
-    """Names without end: first the known ones, then one of each kind, again and again."""
+    """Names without end: first the known ones, then round after round of every kind."""
     if not only:
         yield from reported.KNOWN
-    for number in count():
+    for turn in count():
         for kind in only or ALL:
-            yield name_of(kind, seed, number)
+            times = OFTEN.get(kind, 1)
+            yield from (name_of(kind, seed, turn * times + number) for number in range(times))
 
 
 def _parts(name: str) -> tuple[str, int, int]:

@@ -106,7 +106,22 @@ def right_rows(instance: Instance, answer: Answer) -> list[int]:
     return [] if wrong.any() else np.flatnonzero(answer.determined).tolist()
 
 
+def obeyed(instance: Instance, answer: Answer) -> bool:
+    """Whether the determined rows meet all that the data say of them, though the truth does not."""
+    assert answer.values is not None
+    inside, values = together(answer), instance.values()
+    seen, threshold, unknown = instance.seen, instance.options["threshold"], instance.options["unknown"]
+    met = np.abs(answer.values - values)[seen & inside]
+    absent = ~seen & inside & ~np.eye(instance.size, dtype=bool)
+    if unknown is not None:
+        absent &= ~unknown
+    beyond = (answer.values - threshold)[absent] * (1 if instance.options["seen"] == "above" else -1)
+    return bool(met.max(initial=0.0) <= instance.close and beyond.max(initial=0.0) <= instance.close)
+
+
 def _wrong(instance: Instance, answer: Answer) -> str | None:
+    if not instance.consistent and obeyed(instance, answer):
+        return None
     far = np.where(together(answer), off(instance, answer), 0.0)
     if not far.size or not far.max() > 1:
         return None
@@ -133,7 +148,9 @@ def entry(instance: Instance, answer: Answer) -> str | None:
     """An entry called generic or proved, outside the determined rows, and written wrong."""
     if instance.noise or answer.entry_levels is None or answer.filled is None:
         return None
-    sure = (np.isin(answer.entry_levels, SURE) & ~together(answer)) | instance.seen | instance.seen.T
+    sure = instance.seen | instance.seen.T
+    if instance.consistent:
+        sure |= np.isin(answer.entry_levels, SURE) & ~together(answer)
     gaps = np.where(sure, np.abs(answer.filled - instance.truth), 0.0)
     i, j = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
     if not gaps[i, j] > instance.close:

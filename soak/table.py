@@ -88,10 +88,20 @@ def _findings(records: list[Record], examples: int) -> str:
         counts = [sum(record["group"] == group for record in own) for group in GROUPS]
         first = next((str(k + 1) for k, record in enumerate(records) if name in record["findings"]), "–")
         rows.append([meaning, *map(str, counts), first])
-        lines += [f"  {name}  {record['name']}  {record['findings'][name]}" for record in own[:examples]]
+        lines += [f"  {name}  {record['name']}  {record['findings'][name]}" for record in _varied(own, examples)]
     head = ["must be zero", *GROUPS, "first after"]
     shown = "\nExamples (python -m soak replay NAME):\n" + "\n".join(lines) if lines else ""
     return aligned(head, rows) + shown
+
+
+def _varied(records: list[Record], count: int) -> list[Record]:
+    """The first few, of as many kinds as there are."""
+    turn: Counter[str] = Counter()
+    order = []
+    for place, record in enumerate(records):
+        order.append((turn[record["kind"]], place))
+        turn[record["kind"]] += 1
+    return [records[place] for _, place in sorted(order)[:count]]
 
 
 def _shares(records: list[Record]) -> str:

@@ -13,8 +13,8 @@ import unrelu
 from soak import baseline, trial
 from soak.__main__ import main
 from soak.answer import Answer, asked
-from soak.catalogue import ALL, drawn, schedule
-from soak.checks import compared, coverage, found, limit
+from soak.catalogue import ALL, OFTEN, drawn, schedule
+from soak.checks import CHECKS, compared, coverage, found, limit
 from soak.instance import DISTANCES, EXACT, NOISY, Instance
 from soak.reported import KNOWN
 from soak.runner import run
@@ -113,14 +113,22 @@ def test_the_mirror_of_a_seen_entry_is_that_entry():
     one_way[1, 0] = False
     filled = TRUTH.copy()
     filled[1, 0] += 1.0
-    undetermined = np.zeros(5, bool)
+    nothing = answer(determined=np.zeros(5, bool), entry_levels=np.full((5, 5), "no"))
     case = instance(seen=one_way, data=np.where(one_way, TRUTH, np.nan))
-    assert "entry" in found(case, answer(filled=filled, determined=undetermined))
+    assert found(case, nothing) == {}
+    assert set(found(case, replace(nothing, filled=filled))) == {"entry"}
 
 
 def test_a_contradiction_is_no_excuse_for_a_wrong_answer():
-    case = instance(consistent=False)
-    assert "wrong" in found(case, answer(values=moved(0, 2, 0.5)))
+    seen = SEEN.copy()
+    seen[0, 1] = seen[1, 0] = False
+    case = instance(consistent=False, seen=seen, data=np.where(seen, TRUTH, np.nan))
+    assert "wrong" in found(case, answer(values=moved(0, 2, 0.5)))  # (0, 1) is still above the threshold
+    obedient = moved(0, 2, 0.5)
+    obedient[0, 1] = obedient[1, 0] = -1.0
+    assert "wrong" not in found(case, answer(values=obedient))
+    obedient[1, 3] = obedient[3, 1] = 0.5
+    assert "wrong" in found(case, answer(values=obedient))  # (1, 3) was seen
     assert "best-of-rank" not in found(case, answer(code="best-of-rank", converged=False))
 
 
@@ -249,7 +257,7 @@ def test_a_second_completion_is_found_where_there_is_one_and_only_there():
     assert second_completion(sign_case(), open_rows) is None
 
 
-@pytest.mark.parametrize(("cutoff", "exists"), [(None, True), (1.9, False)])
+@pytest.mark.parametrize(("cutoff", "exists"), [(None, True), (0.1, True), (1.9, False)])
 def test_a_second_place_of_a_point_is_found_unless_the_cutoff_forbids_it(cutoff, exists):
     # The last two are seen from the first two only; folded over, they are 0.2 apart instead of 2.01.
     points = np.array([[-0.5, 0.0], [0.5, 0.0], [0.1, 1.0], [-0.1, -1.0]])
@@ -311,7 +319,8 @@ def test_instances_are_the_same_everywhere(name, entry, seen):
 def test_known_faults_come_first_and_then_every_kind():
     names = schedule(7)
     assert tuple(next(names) for _ in KNOWN) == KNOWN
-    assert [next(names) for _ in ALL] == [f"{kind}:7:0" for kind in ALL]
+    both = [next(names) for _ in range(2 * sum(OFTEN.get(kind, 1) for kind in ALL))]
+    assert sorted(both) == sorted(f"{kind}:7:{k}" for kind in ALL for k in range(2 * OFTEN.get(kind, 1)))
 
 
 def test_a_wrong_name_is_refused_in_a_sentence():
@@ -394,3 +403,8 @@ def test_rows_that_were_determined_by_luck_are_not_lost(monkeypatch):
     before = record(rows=(0, 1))
     kept = baseline.kept([record(rows=())], {"small:0:0": before})[EXACT]
     assert (kept.rows_right_before, kept.rows_kept, kept.rows_by_luck, kept.lost) == (2, 0, 2, [])
+
+
+def test_every_check_has_a_line_in_the_table_and_a_case_here():
+    assert set(CHECKS) <= set(MUST_BE_ZERO)
+    assert set(CHECKS) == set(CORRUPTED)

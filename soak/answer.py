@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 # Unseen entries whose bounds are asked for: each may cost a few linear programs.
 BOUNDED = 24
+# Degrees of freedom where the noise is told and not estimated.
+MANY = 1_000_000
 
 
 @dataclass
@@ -167,7 +169,8 @@ def _distances(instance: Instance, answer: Answer, everything: bool) -> None:
         answer.components = np.asarray(result.components)
         answer.determined = np.asarray(result.determined, bool)
         answer.levels = np.asarray(result.determinacy)
-        answer.freedom = len(result.pairs) - answer.points.size + result.dim * (result.dim + 1) // 2
+        told = instance.options.get("sigma") is not None
+        answer.freedom = MANY if told else len(result.pairs) - answer.points.size + result.dim * (result.dim + 1) // 2
 
     def errors() -> None:
         answer.errors = np.asarray(found["result"].standard_errors, float)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -215,33 +216,24 @@ def pieces(rng: np.random.Generator) -> Instance:
 
 @kind
 def forms(rng: np.random.Generator) -> Instance:
-    """float32, sparse and masked arrays."""
-    found = observed(rng, normal(rng, 4, 40))
-    form, values = str(rng.choice(["float32", "sparse", "masked"])), found.values()
-    data: Any = values.astype(np.float32)
-    if form == "sparse":
+    """float32, sparse and masked arrays, and masked whole numbers."""
+    form = str(rng.choice(["float32", "sparse", "masked", "whole"]))
+    U = normal(rng, 4, 40)
+    found = observed(rng, np.round(2 * U) if form == "whole" and np.round(2 * U).any() else U)
+    values, options = found.values(), dict(found.options)
+    if form == "float32":
+        data: Any = values.astype(np.float32)
+        if options["threshold"] is not None:  # rounding must not bring a seen entry to the other side
+            inner, edge = (min, data[found.seen].min()) if options["seen"] == "above" else (max, data[found.seen].max())
+            options["threshold"] = float(inner(edge, options["threshold"]))
+    elif form == "sparse":
         rows, cols = np.nonzero(found.seen)
         data = sp.csr_array((values[rows, cols], (rows, cols)), shape=values.shape)
-    elif form == "masked":
+    else:
         data = np.ma.masked_array(np.where(found.seen, values, 0.0), ~found.seen)
-    options = dict(found.options)
-    if form == "float32" and options["threshold"] is not None:
-        # Rounding must not bring a seen entry to the other side.
-        edge = data[found.seen].min() if options["seen"] == "above" else data[found.seen].max()
-        options["threshold"] = float(
-            min(edge, options["threshold"]) if options["seen"] == "above" else max(edge, options["threshold"])
-        )
+        data = data.astype(np.int64) if form == "whole" and (data == np.round(data)).all() else data
     companion = "permuted" if found.companion == "permuted" else ""
-    return Instance(
-        EXACT,
-        data,
-        found.truth,
-        found.seen,
-        options,
-        found.planted,
-        about={**found.about, "form": form},
-        companion=companion,
-    )
+    return replace(found, data=data, options=options, about={**found.about, "form": form}, companion=companion)
 
 
 @kind
@@ -313,7 +305,7 @@ def noise_small_matrix(rng: np.random.Generator) -> Instance:
 def noise_special_rows(rng: np.random.Generator) -> Instance:
     """Noise on repeated, clustered or zero rows."""
     few = normal(rng, 4, 8)
-    rows = few[rng.integers(0, len(few), size(rng, 10, 40))] * (rng.random((1, 1)) < 2)
+    rows = few[rng.integers(0, len(few), size(rng, 10, 40))]
     rows = rows + float(rng.choice([0.0, 0.0, 0.1])) * rng.standard_normal(rows.shape)
     if rng.random() < 0.3:
         rows[rng.random(len(rows)) < 0.2] = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,11 @@ def distances_collinear(rng: np.random.Generator) -> Instance:
 
 @kind
 def distances_noisy(rng: np.random.Generator) -> Instance:
-    """Points in a cube, distances with noise of 0.01 to 3 %."""
+    """Points in a cube, distances with noise of 0.01 to 3 %, its size told or not."""
     dim = dimension(rng)
-    return ranged(rng, rng.random((size(rng, 8, 50), dim)), dim, 10.0 ** -rng.uniform(1.5, 4))
+    found = ranged(rng, rng.random((size(rng, 8, 50), dim)), dim, 10.0 ** -rng.uniform(1.5, 4))
+    if rng.random() < 0.6:
+        return found
+    gaps = found.truth[np.triu_indices(found.size, 1)]
+    sigma = found.noise * float(np.sqrt(np.mean(gaps**2)))
+    return replace(found, options=found.options | {"sigma": sigma}, about=found.about | {"sigma": sigma})

@@ -1,4 +1,7 @@
-.PHONY: demo test slow check bench picture
+.PHONY: demo test slow check bench picture soak
+
+SECONDS ?= 3600
+SEED ?= 0
 
 demo:
 	unrelu demo
@@ -22,3 +25,6 @@ bench:
 
 picture:
 	unrelu demo -o build/demo && cp build/demo/completed.png docs/images/completed.png
+
+soak:
+	python -m soak --seconds $(SECONDS) --seed $(SEED)

@@ -1,0 +1,410 @@
+"""Every check of the soak can fail, and does not where all is well."""
+
+import json
+import time
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import unrelu
+from soak import baseline, trial
+from soak.__main__ import main
+from soak.answer import Answer, asked
+from soak.catalogue import ALL, OFTEN, drawn, schedule
+from soak.checks import CHECKS, compared, coverage, found, limit
+from soak.instance import DISTANCES, EXACT, NOISY, Instance
+from soak.reported import KNOWN
+from soak.runner import run
+from soak.second import differing, second_completion
+from soak.table import MUST_BE_ZERO, failed, printed
+
+U = np.array([[2.0, 0.0], [1.0, 1.0], [-1.0, 1.0], [0.0, 1.0], [-2.0, 0.5]])
+TRUTH = U @ U.T
+SEEN = TRUTH >= 0
+NOTHING = {"threshold": None, "seen": "above", "unknown": None}
+
+
+def instance(**changes):
+    """Five rows, of which the non-negative entries were seen."""
+    options = {"rank": 2, "threshold": 0.0, "seen": "above", "unknown": None}
+    data = np.where(SEEN, TRUTH, np.nan)
+    return replace(Instance(EXACT, data, TRUTH, SEEN, options, U, name="by-hand:0:0", about={"n": 5}), **changes)
+
+
+def answer(**changes):
+    """All of it right; the last row is called open."""
+    determined = np.array([True, True, True, True, False])
+    levels = np.where(determined, "proved", "no")
+    right = Answer(
+        code="fitted",
+        converged=True,
+        values=TRUTH.copy(),
+        filled=TRUTH.copy(),
+        determined=determined,
+        levels=levels,
+        certified=levels.copy(),
+        components=np.where(determined, 0, -1),
+        entry_levels=np.where(np.outer(determined, determined) | SEEN, "proved", "no"),
+        errors=np.full(TRUTH.shape, 0.1),
+        low=TRUTH - 0.2,
+        high=TRUTH + 0.2,
+        freedom=200,
+        bounds=(np.array([0]), np.array([2]), np.array([-2.1]), np.array([-1.9])),
+    )
+    return replace(right, **changes)
+
+
+def moved(i, j, by):
+    values = TRUTH.copy()
+    values[i, j] += by
+    values[j, i] = values[i, j]
+    return values
+
+
+def test_nothing_is_found_where_all_is_well():
+    assert found(instance(), answer()) == {}
+    assert found(instance(group=NOISY, noise=0.1), answer()) == {}
+
+
+CORRUPTED = {
+    "wrong": answer(values=moved(0, 2, 1e-4)),
+    "wrong-not-converged": answer(
+        values=moved(0, 2, 1e-4), converged=False, levels=np.full(5, "generic"), certified=None
+    ),
+    "entry": answer(filled=moved(0, 1, 1e-4)),
+    "proved": answer(values=moved(0, 2, 1e-4), determined=np.zeros(5, bool), certified=None),
+    "unique": answer(values=moved(0, 4, 1e-4), unique=True),
+    "bounds": answer(bounds=(np.array([0]), np.array([2]), np.array([-1.99]), np.array([-1.9]))),
+    "misfit": answer(values=moved(2, 4, 1e-4)),
+    "best-of-rank": answer(code="best-of-rank", converged=False, reason="more rank than asked"),
+    "nan": answer(errors=np.full(TRUTH.shape, np.nan)),
+}
+
+
+@pytest.mark.parametrize("name", CORRUPTED)
+def test_each_check_finds_its_fault(name):
+    said = found(instance(), CORRUPTED[name])
+    assert name in said
+    assert set(said) <= {name, "proved"}  # a wrong determined row here is also a proved one
+
+
+def test_what_is_right_to_six_digits_is_right():
+    assert found(instance(), answer(values=moved(0, 2, 1e-6))) == {}
+
+
+def test_certify_is_checked_by_itself():
+    levels = np.full(5, "generic")
+    said = found(instance(), answer(values=moved(0, 2, 1e-4), levels=levels))
+    assert "certify" in said["proved"]
+
+
+def test_an_entry_outside_the_determined_rows_is_checked():
+    levels = answer().entry_levels.astype("<U7")
+    assert found(instance(), answer(filled=moved(0, 4, 1.0))) == {}
+    levels[0, 4] = "generic"
+    assert set(found(instance(), answer(filled=moved(0, 4, 1.0), entry_levels=levels))) == {"entry"}
+
+
+def test_the_mirror_of_a_seen_entry_is_that_entry():
+    one_way = SEEN.copy()
+    one_way[1, 0] = False
+    filled = TRUTH.copy()
+    filled[1, 0] += 1.0
+    nothing = answer(determined=np.zeros(5, bool), entry_levels=np.full((5, 5), "no"))
+    case = instance(seen=one_way, data=np.where(one_way, TRUTH, np.nan))
+    assert found(case, nothing) == {}
+    assert set(found(case, replace(nothing, filled=filled))) == {"entry"}
+
+
+def test_a_contradiction_is_no_excuse_for_a_wrong_answer():
+    seen = SEEN.copy()
+    seen[0, 1] = seen[1, 0] = False
+    case = instance(consistent=False, seen=seen, data=np.where(seen, TRUTH, np.nan))
+    assert "wrong" in found(case, answer(values=moved(0, 2, 0.5)))  # (0, 1) is still above the threshold
+    obedient = moved(0, 2, 0.5)
+    obedient[0, 1] = obedient[1, 0] = -1.0
+    assert "wrong" not in found(case, answer(values=obedient))
+    obedient[1, 3] = obedient[3, 1] = 0.5
+    assert "wrong" in found(case, answer(values=obedient))  # (1, 3) was seen
+    assert "best-of-rank" not in found(case, answer(code="best-of-rank", converged=False))
+
+
+def test_with_noise_six_standard_errors_are_too_far():
+    case = instance(group=NOISY, noise=0.1)
+    assert set(found(case, answer(values=moved(0, 2, 0.65)))) == {"wrong"}
+    assert found(case, answer(values=moved(0, 2, 0.55))) == {}
+    assert found(case, answer(values=moved(0, 2, 0.65), freedom=3)) == {}  # Student's t is wider
+    assert found(case, answer(values=moved(0, 2, 0.65), errors=np.full(TRUTH.shape, np.inf))) == {}
+
+
+def test_six_standard_errors_by_the_table():
+    assert limit(10**7) == pytest.approx(6.0, abs=1e-3)
+    assert limit(1) > 1e7
+    assert limit(0) == np.inf
+
+
+def test_noisy_places_are_aligned_before_they_are_compared():
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, 0.2]])
+    truth = np.linalg.norm(points[:, None] - points, axis=2)
+    seen = np.ones((5, 5), bool)
+    case = Instance(DISTANCES, truth, truth, seen, {"dim": 2, "cutoff": None}, points, noise=0.01, name="by-hand:0:0")
+    turned = points @ np.array([[0.0, 1.0], [1.0, 0.0]]) + 3.0
+    right = Answer(
+        code="fitted-to-noise", converged=True, points=turned, values=truth, determined=np.ones(5, bool), freedom=500,
+        components=np.zeros(5, int), levels=np.full(5, "generic"), errors=np.full((5, 2), 0.01),
+    )  # fmt: skip
+    assert found(case, right) == {}
+    assert set(found(case, replace(right, points=turned + np.outer(np.arange(5) == 1, [0.3, 0.0])))) == {"wrong"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"code": "stationary"}, "code"),
+        ({"determined": np.zeros(5, bool)}, "rows"),
+        ({"values": moved(0, 2, 1e-3)}, "values"),
+    ],
+)
+def test_what_changes_between_two_answers_is_named(changes, word):
+    assert compared(instance(), answer(), answer()) is None
+    assert compared(instance(), answer(), answer(**changes)).startswith(word)
+
+
+def of(case):
+    """A right answer to any matrix: everything but row ``size − 1``, wherever the truth has put it, is determined."""
+    determined = case.planted[:, 0] != case.planted[:, 0].min()
+    values = case.truth.copy()
+    return Answer(
+        code="fitted", converged=True, values=values, filled=values, determined=determined,
+        components=np.where(determined, 0, -1), levels=np.where(determined, "generic", "no"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("how", "name"), [("permuted", "permutation"), ("scaled", "scaling")])
+def test_the_same_question_put_otherwise(how, name, monkeypatch):
+    case = instance(companion=how, unit=3.7)
+    monkeypatch.setattr(trial, "drawn", lambda name: case)
+    monkeypatch.setattr(trial, "second_completion", lambda instance, answer: None)
+    monkeypatch.setattr(trial, "asked", lambda case, everything=True: of(case))
+    assert trial.trial("by-hand:0:0")["findings"] == {}
+
+    def otherwise(case, everything=True):
+        if how == "permuted":  # always the first row, whichever that is
+            return replace(of(case), determined=np.arange(5) > 0, components=np.where(np.arange(5), 0, -1))
+        return replace(of(case), code="fitted" if case.scale < 6 else "stationary")
+
+    monkeypatch.setattr(trial, "asked", otherwise)
+    assert set(trial.trial("by-hand:0:0")["findings"]) == {name}
+
+
+def test_a_hang_is_a_finding(monkeypatch):
+    def forever(case, everything=True):
+        while True:
+            with suppress(Exception):  # as a loop would that catches too much
+                time.sleep(0.01)
+
+    monkeypatch.setattr(trial, "asked", forever)
+    assert set(trial.trial("small:0:0", hang=0.05)["findings"]) == {"hang"}
+
+
+def test_exceptions_and_warnings_are_findings(monkeypatch):
+    real = unrelu.complete
+
+    def warns(*args, **options):
+        warnings.warn("too hot", RuntimeWarning, stacklevel=1)
+        warnings.warn("row 3", unrelu.CompletionWarning, stacklevel=1)
+        return real(*args, **options)
+
+    def fails(*args, **options):
+        raise ZeroDivisionError("by zero")
+
+    case = instance()
+    monkeypatch.setattr(unrelu, "complete", warns)
+    said = found(case, asked(case))
+    assert set(said) == {"warning"}
+    assert "too hot" in said["warning"]
+    monkeypatch.setattr(unrelu, "complete", fails)
+    assert "ZeroDivisionError" in found(case, asked(case))["exception"]
+
+
+def test_a_stage_that_fails_does_not_hide_the_others(monkeypatch):
+    def fails(*args, **options):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(unrelu.Completion, "standard_errors", fails)
+    got = asked(instance())
+    assert [stage for stage, _, _ in got.failures] == ["standard_errors"]
+    assert got.bounds is not None
+    assert got.certified is not None
+
+
+def sign_case(**absence):
+    """Rank 1, only the diagonal seen: the sign of the other entry is open unless absence says it."""
+    V = np.array([[1.0], [-2.0]])
+    seen = np.eye(2, dtype=bool)
+    options = {"rank": 1} | NOTHING | absence
+    return Instance(EXACT, np.where(seen, V @ V.T, np.nan), V @ V.T, seen, options, V, name="by-hand:0:0")
+
+
+def test_a_second_completion_is_found_where_there_is_one_and_only_there():
+    sure = Answer(determined=np.ones(2, bool), components=np.zeros(2, int), values=np.zeros((2, 2)))
+    assert "entry (0, 1) is -2, but 2" in second_completion(sign_case(), sure)
+    assert second_completion(sign_case(threshold=0.0), sure) is None
+    open_rows = replace(sure, determined=np.zeros(2, bool))
+    assert second_completion(sign_case(), open_rows) is None
+
+
+@pytest.mark.parametrize(("cutoff", "exists"), [(None, True), (0.1, True), (1.9, False)])
+def test_a_second_place_of_a_point_is_found_unless_the_cutoff_forbids_it(cutoff, exists):
+    # The last two are seen from the first two only; folded over, they are 0.2 apart instead of 2.01.
+    points = np.array([[-0.5, 0.0], [0.5, 0.0], [0.1, 1.0], [-0.1, -1.0]])
+    truth = np.linalg.norm(points[:, None] - points, axis=2)
+    seen = np.ones((4, 4), bool)
+    seen[2, 3] = seen[3, 2] = False
+    options = {"dim": 2, "cutoff": cutoff}
+    case = Instance(DISTANCES, np.where(seen, truth, np.nan), truth, seen, options, points, name="by-hand:0:0")
+    assert (differing(case, ~seen) is not None) == exists
+
+
+def test_coverage_counts_unseen_pairs_of_determined_rows_once():
+    case = instance(group=NOISY, noise=0.1)
+    assert coverage(case, answer()) == (1, 1)  # (0, 2), the only unseen pair of the first four rows
+    assert coverage(case, answer(high=TRUTH - 0.1)) == (0, 1)
+    assert coverage(case, answer(converged=False)) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_kind_draws_data_that_its_truth_agrees_with(kind):
+    for number in range(4):
+        case = drawn(f"{kind}:0:{number}")
+        again = drawn(f"{kind}:0:{number}")
+        values = case.values()
+        np.testing.assert_array_equal(values, again.values())
+        assert case.size <= 60
+        assert np.isnan(values).sum() == (~case.seen).sum()
+        if not case.exact:
+            continue
+        close = 1e-6 if case.single else 1e-13
+        assert np.nanmax(np.abs(values - case.truth)) <= close * case.scale
+        unseen = case.truth[~case.seen]
+        if case.group == DISTANCES:
+            assert np.allclose(np.linalg.norm(case.planted[:, None] - case.planted, axis=2), case.truth)
+            if case.options["cutoff"] is not None:
+                assert (unseen >= case.options["cutoff"]).all()
+        elif case.options["threshold"] is not None:
+            dark = case.options["unknown"]
+            told = case.truth[~case.seen & ~(np.zeros_like(case.seen) if dark is None else dark)]
+            above = case.options["seen"] == "above"
+            tau, slack = case.options["threshold"], close * case.scale
+            assert (told <= tau + slack).all() if above else (told >= tau - slack).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "seen"),
+    [
+        ("families:0:0", 1.4552145248034218, 241),
+        ("distances-grid:3:5", 1.0, 30),
+        ("reported-a3:0:363", 0.47322626595427497, 127),
+    ],
+)
+def test_instances_are_the_same_everywhere(name, entry, seen):
+    case = drawn(name)
+    assert case.truth[0, 1] == pytest.approx(entry, rel=1e-12)
+    assert case.seen.sum() == seen
+
+
+def test_known_faults_come_first_and_then_every_kind():
+    names = schedule(7)
+    assert tuple(next(names) for _ in KNOWN) == KNOWN
+    both = [next(names) for _ in range(2 * sum(OFTEN.get(kind, 1) for kind in ALL))]
+    assert sorted(both) == sorted(f"{kind}:7:{k}" for kind in ALL for k in range(2 * OFTEN.get(kind, 1)))
+
+
+def test_a_wrong_name_is_refused_in_a_sentence():
+    with pytest.raises(SystemExit, match="kind:seed:number"):
+        drawn("families:0")
+    with pytest.raises(SystemExit, match="one of the kinds"):
+        drawn("nothing:0:1")
+
+
+def package(folder, body):
+    """A package that takes the place of the real one in a worker."""
+    (folder / "unrelu").mkdir()
+    (folder / "unrelu" / "__init__.py").write_text(body)
+    return str(folder)
+
+
+def test_a_worker_that_dies_is_a_finding_and_the_next_goes_on(tmp_path):
+    source = package(tmp_path, "import os\ndef complete(*args, **options):\n    os._exit(3)\n")
+    records = []
+    run(["small:0:0", "small:0:1"], records.append, workers=1, source=source)
+    assert [record["name"] for record in records] == ["small:0:0", "small:0:1"]
+    assert all("exit code 3" in record["findings"]["died"] for record in records)
+
+
+def test_words_on_standard_output_are_a_finding(tmp_path):
+    body = "import os\ndef complete(*args, **options):\n    os.write(1, b'Presolving')\n    raise ValueError('no')\n"
+    records = []
+    run(["small:0:0"], records.append, workers=1, source=package(tmp_path, body))
+    assert set(records[0]["findings"]) == {"printed", "exception"}
+    assert "Presolving" in records[0]["findings"]["printed"]
+
+
+def record(name="small:0:0", group=EXACT, rows=(0, 1), right=True, findings=(), **more):
+    n = drawn(name).size
+    return {
+        "name": name, "kind": name.split(":")[0], "group": group, "about": {"n": n}, "code": "fitted",
+        "converged": True, "right": right, "rows": list(rows), "right_rows": list(rows) if right else [],
+        "noise": 0.0, "covered": [0, 0],
+        "seconds": 0.1, "findings": dict.fromkeys(findings, "words"), "companion": "",
+    } | more  # fmt: skip
+
+
+def test_a_finding_is_counted_printed_and_makes_the_exit_code(tmp_path, capsys):
+    journal = tmp_path / "journal.jsonl"
+    for findings, code in (((), 0), (("wrong",), 1)):
+        journal.write_text(json.dumps(record(findings=findings)) + "\n")
+        assert main(["report", str(journal)]) == code
+    shown = capsys.readouterr().out
+    assert "wrong  small:0:0  words" in shown
+
+
+@pytest.mark.parametrize("name", MUST_BE_ZERO)
+def test_every_finding_fails_and_is_shown(name):
+    records = [record(), record(findings=(name,))]
+    assert failed(records)
+    assert f"{name} 1" in printed(records)
+    assert not failed(records[:1])
+
+
+def test_low_coverage_is_shown():
+    records = [record(group=NOISY, noise=0.05, covered=[c, 100]) for c in (96, 94, 70)]
+    line = next(line for line in printed(records).splitlines() if "up to 10 %" in line)
+    assert "86.7%" in line
+    assert "33.3% (1)" in line
+
+
+def test_what_the_baseline_had_rightly_is_counted():
+    name = "reported-a2:0:3"
+    before = record(name, rows=(0, 1, 2, 3))
+    lost = baseline.kept([record(name, rows=(0, 1), converged=False)], {name: before})[EXACT]
+    assert (lost.converged_right_before, lost.converged_kept) == (1, 0)
+    assert (lost.rows_right_before, lost.rows_kept, lost.rows_by_luck) == (4, 2, 0)
+    assert lost.lost
+    wrong = baseline.kept([record(name, rows=())], {name: before | {"right": False, "right_rows": []}})[EXACT]
+    assert (wrong.rows_right_before, wrong.converged_right_before, wrong.lost) == (0, 0, [])
+
+
+def test_rows_that_were_determined_by_luck_are_not_lost(monkeypatch):
+    monkeypatch.setattr(baseline, "drawn", lambda name: sign_case())
+    before = record(rows=(0, 1))
+    kept = baseline.kept([record(rows=())], {"small:0:0": before})[EXACT]
+    assert (kept.rows_right_before, kept.rows_kept, kept.rows_by_luck, kept.lost) == (2, 0, 2, [])
+
+
+def test_every_check_has_a_line_in_the_table_and_a_case_here():
+    assert set(CHECKS) <= set(MUST_BE_ZERO)
+    assert set(CHECKS) == set(CORRUPTED)

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import unrelu
+import unrelu.uncertainty
 from helpers import asymmetric_instance, error_reference, relu_instance
 from unrelu.datasets import planted
 from unrelu.files import read_matrix, write_matrix
@@ -19,6 +21,8 @@ from unrelu.kernels.noise import noise_products, pair_residuals, row_blocks, see
 from unrelu.losses import Observed
 from unrelu.observations import Observations
 from unrelu.problems.psd import PSDProblem
+from unrelu.sampling import thresholded
+from unrelu.sensitivity import RowFormula, System, spanning
 from unrelu.uncertainty import EXACT, ROWS, SAMPLED, ErrorBars
 
 # A solve ends at 1e-6 of its first residual, and the variance is off by less than that.
@@ -75,6 +79,12 @@ def case(request):
     return name, one, X, U, bars, error_reference(X, U, one=one)
 
 
+def quietly(X, rank, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", unrelu.CompletionWarning)
+        return unrelu.complete(X, rank, rng=0, **options)
+
+
 def every(n):
     return np.arange(n)[:, None], np.arange(n)
 
@@ -86,19 +96,43 @@ def test_noise_level_and_degrees_of_freedom(case):
     assert bars.noise.pairs == ("one" if one else "independent")
 
 
-def test_exact_solves_are_the_textbook_covariance(case):
-    _, _, _, _, bars, (variances, _, sigma, _) = case
+def row_covariances(X, U, blocks, one):
+    """C_i for unit noise, from the definition."""
+    seen = ~np.isnan(X)
+    found = []
+    for a, inverse in enumerate(np.linalg.inv(blocks)):
+        middle = blocks[a]
+        if one:  # the noise of a pair counts with the square of its weight
+            w = seen[a].astype(float) + seen[:, a]
+            w[a] = seen[a, a]
+            middle = (U * (w**2 * np.where(np.arange(len(U)) == a, 4, 1))[:, None]).T @ U
+        found.append(inverse @ middle @ inverse)
+    return np.array(found)
+
+
+def with_products(linear, case):
+    """Standard errors from linear variances: the variance of δ_i·δ_j is added."""
+    _, one, X, U, _, (_, blocks, sigma, _) = case
+    C = row_covariances(X, U, blocks, one)
+    products = np.einsum("ikl,jlk->ij", C, C) * (1 + np.eye(len(U)))
+    return np.sqrt(sigma**2 * linear + sigma**4 * products)
+
+
+@pytest.mark.parametrize("most", [0, 500], ids=["one by one", "all at once"])
+def test_exact_solves_are_the_textbook_covariance(case, most, monkeypatch):
+    monkeypatch.setattr(unrelu.uncertainty, "MOST_UNKNOWNS", most)
+    _, _, _, _, bars, (variances, *_) = case
     rng = np.random.default_rng(0)
     i, j = rng.integers(0, 24, (2, 40))
     j[:5] = i[:5]
     errors = bars.standard_errors(i, j, method=EXACT)
-    np.testing.assert_allclose(errors, sigma * np.sqrt(variances[i, j]), rtol=SOLVED)
+    np.testing.assert_allclose(errors, with_products(variances, case)[i, j], rtol=SOLVED)
     assert bars.method == EXACT
 
 
 def test_samples_are_unbiased(case):
-    _, _, _, _, bars, (variances, _, sigma, _) = case
-    ratio = bars.standard_errors(*every(24), method=SAMPLED) / (sigma * np.sqrt(variances))
+    _, _, _, _, bars, (variances, *_) = case
+    ratio = bars.standard_errors(*every(24), method=SAMPLED) / with_products(variances, case)
     # 64 samples leave each entry some per cent; all entries together much less.
     assert np.median(ratio) == pytest.approx(1, abs=0.02)
     assert np.median(np.diag(ratio)) == pytest.approx(1, abs=0.05)
@@ -107,24 +141,107 @@ def test_samples_are_unbiased(case):
 
 def test_row_formula_is_the_one_of_the_docs(case):
     """Row blocks from the definition, entry by entry."""
-    _, one, X, U, bars, (_, blocks, sigma, _) = case
+    _, one, X, U, bars, (_, blocks, _, _) = case
     seen = ~np.isnan(X)
     got = bars.standard_errors(*every(24), method=ROWS)
-    inverse = np.linalg.inv(blocks)
-    for i, j in [(0, 1), (2, 2), (3, 3), *np.random.default_rng(2).integers(0, 24, (30, 2))]:
-        times = int(seen[i, j]) + int(seen[j, i] and i != j)
+    C = row_covariances(X, U, blocks, one)
+    linear = np.zeros((24, 24))
+    for i in range(24):
+        for j in range(24):
+            times = int(seen[i, j]) + int(seen[j, i] and i != j)
+            si, sj = U[j] @ C[i] @ U[j], U[i] @ C[j] @ U[i]
+            linear[i, j] = 4 * si if i == j else si + sj - (2 * si * sj * (1 if one else times) if times else 0)
+    np.testing.assert_allclose(got, with_products(linear, case), rtol=1e-8)
 
-        def of_row(a, b):
-            middle = blocks[a]
-            if one:  # the noise of a pair counts with the square of its weight
-                w = seen[a].astype(float) + seen[:, a]
-                w[a] = seen[a, a]
-                middle = (U * (w**2 * np.where(np.arange(24) == a, 4, 1))[:, None]).T @ U
-            return U[b] @ inverse[a] @ middle @ inverse[a] @ U[b]
 
-        si, sj = of_row(i, j), of_row(j, i)
-        wanted = 4 * si if i == j else si + sj - (2 * si * sj * (1 if one else times) if times else 0)
-        assert got[i, j] == pytest.approx(sigma * np.sqrt(wanted), rel=1e-8), (i, j, times)
+def test_small_fits_are_exact_everywhere():
+    """Where everything fits into one small matrix nothing is left to formulas or chance."""
+    _, X = noisy(24, 2, 0.1, True, 0)
+    bars = unrelu.complete(X, 2, rng=0).error_bars()
+    bars.standard_errors(*every(24))
+    assert bars.method == EXACT
+
+
+@pytest.mark.parametrize("seed", [0, 15, 17, 26, 41, 49, 60, 70, 72, 80])
+def test_tiny_instances_have_errors_or_infinities(seed):
+    """Probes of one or two unseen pairs cancelled each other, and the ratio was 0/0."""
+    rng = np.random.default_rng(seed)
+    n = 5 + seed % 5
+    U, noise = rng.standard_normal((n, 2)), 0.05 * rng.standard_normal((n, n))
+    M = U @ U.T + (noise + noise.T) / 2
+    completion = quietly(np.where(M >= 0, M, np.nan), 2)
+    for method in ("auto", ROWS, EXACT, SAMPLED):
+        errors = completion.error_bars().standard_errors(*every(n), method=method)
+        assert not np.isnan(errors).any()
+        assert (errors > 0).all()
+    if np.isinf(errors).all():
+        assert "every error is infinite" in str(completion.noise)
+
+
+@pytest.mark.parametrize("rank", [4, 5])
+def test_correlations_of_wine_have_errors_or_infinities(rank):
+    table = pytest.importorskip("sklearn.datasets").load_wine().data
+    M = np.corrcoef(table.T)
+    tau = float(np.median(M[~np.eye(13, dtype=bool)]))
+    completion = quietly(thresholded(M, tau), rank, threshold=tau)
+    errors = completion.standard_errors(*every(13))
+    assert not np.isnan(errors).any()
+    assert (errors > 0).all()
+    low, high = completion.interval(*every(13))
+    assert (low <= high).all()
+
+
+def mirrored(others):
+    """Row 0 sees itself and some others, the rest see everything; the factor has row 0 mirrored at rows 1 and 2."""
+    rng = np.random.default_rng(4)
+    U = rng.standard_normal((20, 3))
+    noise = 0.01 * rng.standard_normal((20, 20))
+    X = U @ U.T + np.triu(noise) + np.triu(noise, 1).T
+    hidden = np.setdiff1d(np.arange(1, 20), others)
+    X[0, hidden] = X[hidden, 0] = np.nan
+    normal = np.cross(U[1], U[2])
+    image = U.copy()
+    image[0] -= 2 * (U[0] @ normal) / (normal @ normal) * normal
+    return U, image, X
+
+
+def test_a_row_with_two_places_is_as_uncertain_as_they_are_apart():
+    """Row 0 sees itself and r − 1 others: its mirror image fits as well, and no linearisation knows of it."""
+    U, image, X = mirrored([1, 2])
+    others = np.arange(3, 20)
+    for factor in (U, image):
+        errors = ErrorBars(factor, Observations.of(X, threshold=None)).standard_errors(0, others)
+        apart = np.abs(U[0] @ U[others].T - image[0] @ image[others].T)
+        assert np.all(apart <= errors)
+        assert np.median(errors) > 0.2
+    # One more entry tells the two apart.
+    U, _, X = mirrored([1, 2, 3])
+    errors = ErrorBars(U, Observations.of(X, threshold=None)).standard_errors(0, others)
+    assert np.max(errors) < 0.1
+
+
+def test_products_of_two_small_moves_are_not_forgotten():
+    """Both factors are zero, so that to first order nothing moves their product: it has the error σ²/‖u‖²."""
+    u = np.random.default_rng(0).standard_normal((40, 1))
+    u[:2] = 0
+    noise = 0.1 * np.random.default_rng(1).standard_normal((40, 40))
+    X = u @ u.T + np.triu(noise) + np.triu(noise, 1).T
+    X[0, 1] = X[1, 0] = np.nan
+    bars = ErrorBars(u, Observations.of(X, threshold=None))
+    expected = bars.noise.sigma**2 / float(np.sum(u**2))
+    for method in (ROWS, EXACT, SAMPLED):
+        assert bars.standard_errors(0, 1, method=method) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_probe_of_nothing_says_nothing():
+    _, X = noisy(24, 2, 0.1, True, 0)
+    observations = Observations.of(X)
+    kernel = PSDProblem(observations, 2, Observed()).kernel
+    basis = spanning(unrelu.complete(X, 2, rng=0).factor)
+    system = System(kernel, RowFormula.of(kernel, basis, one=True))
+    i, j, signs = np.array([0, 0]), np.array([1, 1]), np.array([1.0, -1.0])
+    assert system.excess(i, j, np.ones(2), signs, share=1e-3) is None
+    assert system.excess(i, j, np.ones(2), np.ones(2), share=1e-3) >= 1
 
 
 @pytest.mark.parametrize(("n", "tiles"), [(24, 1), (300, 3)])
@@ -492,7 +609,7 @@ def test_the_shell_writes_errors(tmp_path, extension):
     done = shell("in.csv", "-r", 2, "-o", "out.csv", "--errors-out", target.name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert f"wrote {target.name}" in done.stdout
-    assert "384 seen pairs with one noise each less 77 unknowns; errors by perturb-and-solve" in done.stdout
+    assert "384 seen pairs with one noise each less 77 unknowns; errors by exact solves" in done.stdout
     table = read_matrix(target)
     if extension != "mtx":
         assert table.rows == table.columns == tuple(names)
@@ -511,7 +628,7 @@ def test_the_shell_says_how(tmp_path):
     noise = json.loads(shell(*arguments, "--pairs", "independent", cwd=tmp_path).stdout)["noise"]
     assert noise["pairs"] == "independent"
     assert noise["degrees_of_freedom"] == int((~np.isnan(X)).sum()) - 79
-    assert noise["method"] in (ROWS, SAMPLED)
+    assert noise["method"] == EXACT
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu import factors
+from unrelu.beyond_linear import BeyondLinear
+from unrelu.covariance import MOST_UNKNOWNS, Covariance
 from unrelu.errors import InputError, is_number, unknown_name
 from unrelu.kernels.noise import pair_residuals, seen_alike
 from unrelu.kernels.threads import owning_the_cores
@@ -74,6 +76,13 @@ class _Fit:
     rows: RowFormula | None
     noise: Noise
     accurate: bool
+    unit: float = 1.0  # of the observations among those kept
+    beyond: BeyondLinear | None = None
+
+    @property
+    def small(self) -> bool:
+        """Whether all of its covariance is worked out at once."""
+        return self.rows is not None and self.rows.basis.size <= MOST_UNKNOWNS
 
 
 class ErrorBars:
@@ -195,25 +204,43 @@ class ErrorBars:
         a, b = fit.place[i], fit.place[j]
         known = np.flatnonzero((a >= 0) & (b >= 0) & (fit.piece[i] == fit.piece[j]))
         if method == "auto":
-            method = ROWS if fit.accurate else EXACT if len(known) <= SAMPLES else SAMPLED
+            method = EXACT if fit.small else ROWS if fit.accurate else EXACT if len(known) <= SAMPLES else SAMPLED
         self._used = method
-        if method == EXACT:
-            variances[known] = self._exact(a[known], b[known])
-        else:
-            source: RowFormula | Samples = fit.rows if method == ROWS else self._samples
-            for start in range(0, len(known), CHUNK):
-                part = known[start : start + CHUNK]
-                times = self.observations.times_seen(i[part], j[part])
-                variances[part] = source.variances(a[part], b[part], times)
-        length = np.linalg.norm(self.factor.astype(np.float64, copy=False), axis=1)
+        for start in range(0, len(known), CHUNK):
+            part = known[start : start + CHUNK]
+            variances[part] = self._variances(i[part], j[part], method)
+        length = np.linalg.norm(self.factor.astype(np.float64) / np.sqrt(fit.unit), axis=1)
         # Of r products of rounded numbers, which is all there is without noise.
         rounding = float(np.finfo(self.factor.dtype).eps) * np.sqrt(self.factor.shape[1]) * length[i] * length[j]
-        return np.hypot(fit.noise.sigma * np.sqrt(variances), rounding)
+        return np.hypot(np.sqrt(variances), rounding) * fit.unit
+
+    def _variances(self, i: Indices, j: Indices, method: str) -> Doubles:
+        """Of entries among the rows that are kept, in units of ``fit.unit`` squared."""
+        fit = self._fit
+        assert fit.rows is not None
+        assert fit.beyond is not None
+        a, b = fit.place[i], fit.place[j]
+        if method == EXACT and fit.small:
+            linear = self._covariance.variances(a, b)
+        elif method == EXACT:
+            linear = self._exact(a, b)
+        else:
+            source: RowFormula | Samples = fit.rows if method == ROWS else self._samples
+            linear = source.variances(a, b, self.observations.times_seen(i, j))
+        return np.maximum(linear, 0) * fit.beyond.sigma**2 + fit.beyond.variances(a, b)
 
     @owning_the_cores()
     def _exact(self, a: Indices, b: Indices) -> Doubles:
         system = self._system()
         return np.array([system.variance(*pair) for pair in zip(a.tolist(), b.tolist(), strict=True)])
+
+    @cached_property
+    def _covariance(self) -> Covariance:
+        fit, everyone = self._fit, self._fit.kept
+        assert fit.rows is not None
+        times = self.observations.times_seen(*(np.ravel(index) for index in np.meshgrid(everyone, everyone)))
+        with owning_the_cores():
+            return Covariance.of(fit.rows.basis, times.reshape(len(everyone), -1), one=fit.rows.one)
 
     @cached_property
     def _samples(self) -> Samples:
@@ -256,10 +283,12 @@ class ErrorBars:
                 for number, part in enumerate(parts):
                     piece[kept[part]] = number
                 noise = _noise(kernel, observations, U, rows, len(parts))
-                accurate = noise.degrees_of_freedom > 0 and self._accurate(
-                    System(kernel, rows), observations, piece[kept]
-                )
-                return _Fit(place, piece, kept, rows, noise, accurate)
+                fit = _Fit(place, piece, kept, rows, noise, accurate=False, unit=observations.unit)
+                if noise.degrees_of_freedom <= 0:
+                    return fit
+                accurate = not fit.small and self._accurate(System(kernel, rows), observations, piece[kept])
+                beyond = BeyondLinear.of(observations, U, rows, noise.sigma / observations.unit)
+                return replace(fit, accurate=accurate, beyond=beyond)
             kept = kept[~rows.weak]
         words = (
             f"no row sees {rank} independent others, so that nothing tells noise from signal: every error is infinite"
@@ -284,7 +313,8 @@ class ErrorBars:
             if not good.any():
                 continue
             signs = rng.choice([-1.0, 1.0], int(good.sum()))
-            found.append(system.excess(i[good], j[good], variances[good], signs, share=PROBED))
+            excess = system.excess(i[good], j[good], variances[good], signs, share=PROBED)
+            found += [] if excess is None else [excess]
         return not found or float(np.sqrt(np.mean(found))) <= 1 + ACCURATE
 
 

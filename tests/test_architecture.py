@@ -38,7 +38,7 @@ ROOMS = [
     ["escalate"],
     ["by_piece"],
     ["sensitivity", "covariance"],
-    ["beyond_linear"],
+    ["beyond_linear", "selection"],
     ["uncertainty"],
     ["completion"],
     ["complete"],

@@ -17,8 +17,16 @@ import unrelu.uncertainty
 from helpers import asymmetric_instance, error_reference, relu_instance
 from unrelu.datasets import planted
 from unrelu.files import read_matrix, write_matrix
-from unrelu.kernels.noise import noise_products, pair_residuals, row_blocks, seen_alike, seen_evenly, squared_weights
-from unrelu.losses import Observed
+from unrelu.kernels.noise import (
+    noise_products,
+    pair_residuals,
+    row_blocks,
+    seen_alike,
+    seen_evenly,
+    selection_products,
+    squared_weights,
+)
+from unrelu.losses import Observed, OneSided
 from unrelu.observations import Observations
 from unrelu.problems.psd import PSDProblem
 from unrelu.sampling import thresholded
@@ -293,6 +301,81 @@ def test_noise_products_have_the_covariance_of_the_noise(one):
     np.testing.assert_array_equal(samples, noise_products(kernel, U, one, 5, 4000))
     # J never sees a rotation, so neither does Jᵀz.
     assert np.abs(np.einsum("sik,ik->s", samples[..., ::-1] * [1, -1], U)).max() < 1e-10
+
+
+@pytest.mark.parametrize("side", ["above", "below"])
+def test_selection_pulls_as_much_as_it_does_in_simulation(side):
+    """Seen entries are off by their noise, unseen ones on the wrong side are pulled back: that, on average."""
+    rng = np.random.default_rng(0)
+    U, sigma, tau = rng.standard_normal((12, 2)), 0.5, 0.3
+    x = U @ U.T
+    m = x + sigma * rng.standard_normal((40_000, 12, 12))
+    sign = 1 if side == "above" else -1
+    seen = sign * (m - tau) >= 0
+    pulls = np.where(seen, m - x, -sign * np.maximum(sign * (x - tau), 0)).mean(axis=0)
+    np.fill_diagonal(pulls, 0)
+    X = np.where(seen[0], m[0], np.nan)
+    np.fill_diagonal(X, np.nan)
+    unknown = np.zeros((12, 12), bool)
+    unknown[3, 4:9] = unknown[4:9, 3] = True
+    np.fill_diagonal(unknown, True)
+    X[unknown] = np.nan
+    pulls[unknown] = 0
+    observations = Observations.of(X, threshold=tau, seen=side, unknown=unknown)
+    kernel = PSDProblem(observations, 2, OneSided()).kernel
+    scaled, unit = U / np.sqrt(observations.unit), observations.unit
+    V = rng.standard_normal((12, 3))
+    found = selection_products(kernel, scaled, V, sigma / unit, above=side == "above") * unit
+    # A pair seen one way round and absent the other counts once in the kernel.
+    mixed = ~np.isnan(X) != ~np.isnan(X.T)
+    weights = np.where(mixed, 0.5, 1.0)
+    np.testing.assert_allclose(found, (weights * (pulls + pulls.T)) @ V, atol=0.05)
+
+
+def test_strong_noise_at_a_threshold_is_said_in_a_sentence():
+    """60 % noise at the 70 % quantile: intervals cover too little, and say so; with little noise they do not."""
+    found = {}
+    for noise in (0.02, 0.6):
+        rng = np.random.default_rng(3)
+        U = rng.standard_normal((100, 3))
+        M = U @ U.T
+        E = noise * np.sqrt(np.mean(M**2)) * rng.standard_normal((100, 100))
+        Y = M + np.triu(E) + np.triu(E, 1).T
+        tau = float(np.quantile(Y, 0.7))
+        X = thresholded(Y, tau)
+        factor = quietly(X, 3, threshold=tau, method="gauss-newton", start=U).factor
+        found[noise] = ErrorBars(factor, Observations.of(X, threshold=tau)).caution
+        assert ErrorBars(factor, Observations.of(X, threshold=None)).caution is None
+    assert found[0.02] is None
+    words = r"the noise is so strong that it decided which entries were seen: this shifts entries by about \d\.\d stand"
+    assert re.match(words, found[0.6])
+
+
+def shares_covered(noise, seeds, quantile=0.7, n=100, rank=3):
+    """Coverage of the unseen entries where the intervals are called in question, and where they are not."""
+    shares = {True: [], False: []}
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 5])
+        U = rng.standard_normal((n, rank))
+        M = U @ U.T
+        E = noise * np.sqrt(np.mean(M**2)) * rng.standard_normal((n, n))
+        Y = M + E
+        tau = float(np.quantile(Y, quantile))
+        completion = quietly(thresholded(Y, tau), rank, threshold=tau, method="gauss-newton", start=U)
+        i, j = np.nonzero(np.maximum(Y, Y.T) < tau)
+        low, high = completion.interval(i, j)
+        finite = np.isfinite(high - low)
+        inside = (low <= M[i, j]) & (M[i, j] <= high)
+        shares[completion.error_bars().caution is not None].append(inside[finite].mean())
+    return shares
+
+
+def test_intervals_that_do_not_cover_are_called_in_question():
+    little, much = shares_covered(0.05, range(4)), shares_covered(0.6, range(4))
+    assert len(little[False]) == 4
+    assert np.mean(little[False]) > 0.92
+    assert len(much[True]) == 4
+    assert np.mean(much[True]) < 0.9
 
 
 def coverage(n, rank, sigma, one, seeds):

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from unrelu import factors
+from unrelu import factors, selection
 from unrelu.beyond_linear import BeyondLinear
 from unrelu.covariance import MOST_UNKNOWNS, Covariance
 from unrelu.errors import InputError, is_number, unknown_name
@@ -39,6 +39,10 @@ ACCURATE, PROBED, ENOUGH = 0.03, 1e-3, 1000
 SAMPLES = 64
 # Entries looked at together.
 CHUNK = 1 << 17
+# Unseen entries at which the shift by selection is looked at.
+LOOKED_AT = 1000
+# The shift is about √n σ/rms standard errors or less: below this it need not be worked out.
+NEGLIGIBLE = 0.02
 
 
 @dataclass(frozen=True)
@@ -157,6 +161,40 @@ class ErrorBars:
     def method(self) -> str | None:
         """How the latest standard errors were found: one of the three names above; None before the first."""
         return self._used
+
+    @cached_property
+    def caution(self) -> str | None:
+        """Why these intervals should not be trusted, in a sentence; None where nothing speaks against them.
+
+        Noise near the threshold decides what is seen, so that what is seen is too high (or too low), and the fit bends:
+        :mod:`unrelu.selection`. Standard errors speak of the noise's variance alone.
+        """
+        return selection.in_words(self._shift())
+
+    def _shift(self) -> float:
+        """Median over random unseen entries of the expected shift by selection, in standard errors."""
+        fit, whole = self._fit, self.observations
+        if whole.threshold is None or fit.rows is None or fit.beyond is None:
+            return 0.0
+        m, sigma = len(fit.kept), fit.beyond.sigma
+        rms = whole.norm / np.sqrt(whole.count) / fit.unit
+        if sigma * np.sqrt(m) <= NEGLIGIBLE * rms:
+            return 0.0
+        i, j = np.random.default_rng([self._seed, 2]).integers(0, m, (2, 6 * m))
+        a, b = fit.kept[i], fit.kept[j]
+        unseen = (whole.times_seen(a, b) == 0) & (i != j) & (fit.piece[a] == fit.piece[b])
+        exact = fit.small or not fit.accurate
+        some = np.flatnonzero(unseen)[: SAMPLES if exact and not fit.small else LOOKED_AT]
+        among = self._among(fit.kept)
+        if some.size == 0 or among is None:
+            return 0.0
+        unknown = None if whole.unknown is None else whole.unknown[np.ix_(fit.kept, fit.kept)]
+        listening = replace(among, threshold=whole.threshold, seen=whole.seen, unknown=unknown)
+        U = self.factor[fit.kept] / self.factor.dtype.type(np.sqrt(fit.unit))
+        with owning_the_cores():
+            moved = np.abs(selection.shifts(self._system(), listening, U, sigma, i[some], j[some]))
+            errors = np.sqrt(self._variances(a[some], b[some], EXACT if exact else ROWS))
+        return float(np.median(moved / np.maximum(errors, np.finfo(float).tiny)))
 
     def standard_errors(self, rows: ArrayLike, cols: ArrayLike, *, method: str = "auto") -> Any:
         """Standard errors of the fit at integer positions that broadcast against each other.

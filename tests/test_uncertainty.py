@@ -347,7 +347,7 @@ def test_strong_noise_at_a_threshold_is_said_in_a_sentence():
         found[noise] = ErrorBars(factor, Observations.of(X, threshold=tau)).caution
         assert ErrorBars(factor, Observations.of(X, threshold=None)).caution is None
     assert found[0.02] is None
-    words = r"the noise is so strong that it decided which entries were seen: this shifts entries by about \d\.\d stand"
+    words = r"the noise is so strong that it decided which entries were seen: this shifts entries by about \d\.\d+ st"
     assert re.match(words, found[0.6])
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,24 @@ import pytest
 import scipy.sparse as sp
 
 import unrelu
+import unrelu.uncertainty
 from helpers import asymmetric_instance, error_reference, relu_instance
 from unrelu.datasets import planted
 from unrelu.files import read_matrix, write_matrix
-from unrelu.kernels.noise import noise_products, pair_residuals, row_blocks, seen_alike, seen_evenly, squared_weights
-from unrelu.losses import Observed
+from unrelu.kernels.noise import (
+    noise_products,
+    pair_residuals,
+    row_blocks,
+    seen_alike,
+    seen_evenly,
+    selection_products,
+    squared_weights,
+)
+from unrelu.losses import Observed, OneSided
 from unrelu.observations import Observations
 from unrelu.problems.psd import PSDProblem
+from unrelu.sampling import thresholded
+from unrelu.sensitivity import RowFormula, System, spanning
 from unrelu.uncertainty import EXACT, ROWS, SAMPLED, ErrorBars
 
 # A solve ends at 1e-6 of its first residual, and the variance is off by less than that.
@@ -75,6 +87,12 @@ def case(request):
     return name, one, X, U, bars, error_reference(X, U, one=one)
 
 
+def quietly(X, rank, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", unrelu.CompletionWarning)
+        return unrelu.complete(X, rank, rng=0, **options)
+
+
 def every(n):
     return np.arange(n)[:, None], np.arange(n)
 
@@ -86,19 +104,43 @@ def test_noise_level_and_degrees_of_freedom(case):
     assert bars.noise.pairs == ("one" if one else "independent")
 
 
-def test_exact_solves_are_the_textbook_covariance(case):
-    _, _, _, _, bars, (variances, _, sigma, _) = case
+def row_covariances(X, U, blocks, one):
+    """C_i for unit noise, from the definition."""
+    seen = ~np.isnan(X)
+    found = []
+    for a, inverse in enumerate(np.linalg.inv(blocks)):
+        middle = blocks[a]
+        if one:  # the noise of a pair counts with the square of its weight
+            w = seen[a].astype(float) + seen[:, a]
+            w[a] = seen[a, a]
+            middle = (U * (w**2 * np.where(np.arange(len(U)) == a, 4, 1))[:, None]).T @ U
+        found.append(inverse @ middle @ inverse)
+    return np.array(found)
+
+
+def with_products(linear, case):
+    """Standard errors from linear variances: the variance of δ_i·δ_j is added."""
+    _, one, X, U, _, (_, blocks, sigma, _) = case
+    C = row_covariances(X, U, blocks, one)
+    products = np.einsum("ikl,jlk->ij", C, C) * (1 + np.eye(len(U)))
+    return np.sqrt(sigma**2 * linear + sigma**4 * products)
+
+
+@pytest.mark.parametrize("most", [0, 500], ids=["one by one", "all at once"])
+def test_exact_solves_are_the_textbook_covariance(case, most, monkeypatch):
+    monkeypatch.setattr(unrelu.uncertainty, "MOST_UNKNOWNS", most)
+    _, _, _, _, bars, (variances, *_) = case
     rng = np.random.default_rng(0)
     i, j = rng.integers(0, 24, (2, 40))
     j[:5] = i[:5]
     errors = bars.standard_errors(i, j, method=EXACT)
-    np.testing.assert_allclose(errors, sigma * np.sqrt(variances[i, j]), rtol=SOLVED)
+    np.testing.assert_allclose(errors, with_products(variances, case)[i, j], rtol=SOLVED)
     assert bars.method == EXACT
 
 
 def test_samples_are_unbiased(case):
-    _, _, _, _, bars, (variances, _, sigma, _) = case
-    ratio = bars.standard_errors(*every(24), method=SAMPLED) / (sigma * np.sqrt(variances))
+    _, _, _, _, bars, (variances, *_) = case
+    ratio = bars.standard_errors(*every(24), method=SAMPLED) / with_products(variances, case)
     # 64 samples leave each entry some per cent; all entries together much less.
     assert np.median(ratio) == pytest.approx(1, abs=0.02)
     assert np.median(np.diag(ratio)) == pytest.approx(1, abs=0.05)
@@ -107,24 +149,107 @@ def test_samples_are_unbiased(case):
 
 def test_row_formula_is_the_one_of_the_docs(case):
     """Row blocks from the definition, entry by entry."""
-    _, one, X, U, bars, (_, blocks, sigma, _) = case
+    _, one, X, U, bars, (_, blocks, _, _) = case
     seen = ~np.isnan(X)
     got = bars.standard_errors(*every(24), method=ROWS)
-    inverse = np.linalg.inv(blocks)
-    for i, j in [(0, 1), (2, 2), (3, 3), *np.random.default_rng(2).integers(0, 24, (30, 2))]:
-        times = int(seen[i, j]) + int(seen[j, i] and i != j)
+    C = row_covariances(X, U, blocks, one)
+    linear = np.zeros((24, 24))
+    for i in range(24):
+        for j in range(24):
+            times = int(seen[i, j]) + int(seen[j, i] and i != j)
+            si, sj = U[j] @ C[i] @ U[j], U[i] @ C[j] @ U[i]
+            linear[i, j] = 4 * si if i == j else si + sj - (2 * si * sj * (1 if one else times) if times else 0)
+    np.testing.assert_allclose(got, with_products(linear, case), rtol=1e-8)
 
-        def of_row(a, b):
-            middle = blocks[a]
-            if one:  # the noise of a pair counts with the square of its weight
-                w = seen[a].astype(float) + seen[:, a]
-                w[a] = seen[a, a]
-                middle = (U * (w**2 * np.where(np.arange(24) == a, 4, 1))[:, None]).T @ U
-            return U[b] @ inverse[a] @ middle @ inverse[a] @ U[b]
 
-        si, sj = of_row(i, j), of_row(j, i)
-        wanted = 4 * si if i == j else si + sj - (2 * si * sj * (1 if one else times) if times else 0)
-        assert got[i, j] == pytest.approx(sigma * np.sqrt(wanted), rel=1e-8), (i, j, times)
+def test_small_fits_are_exact_everywhere():
+    """Where everything fits into one small matrix nothing is left to formulas or chance."""
+    _, X = noisy(24, 2, 0.1, True, 0)
+    bars = unrelu.complete(X, 2, rng=0).error_bars()
+    bars.standard_errors(*every(24))
+    assert bars.method == EXACT
+
+
+@pytest.mark.parametrize("seed", [0, 15, 17, 26, 41, 49, 60, 70, 72, 80])
+def test_tiny_instances_have_errors_or_infinities(seed):
+    """Probes of one or two unseen pairs cancelled each other, and the ratio was 0/0."""
+    rng = np.random.default_rng(seed)
+    n = 5 + seed % 5
+    U, noise = rng.standard_normal((n, 2)), 0.05 * rng.standard_normal((n, n))
+    M = U @ U.T + (noise + noise.T) / 2
+    completion = quietly(np.where(M >= 0, M, np.nan), 2)
+    for method in ("auto", ROWS, EXACT, SAMPLED):
+        errors = completion.error_bars().standard_errors(*every(n), method=method)
+        assert not np.isnan(errors).any()
+        assert (errors > 0).all()
+    if np.isinf(errors).all():
+        assert "every error is infinite" in str(completion.noise)
+
+
+@pytest.mark.parametrize("rank", [4, 5])
+def test_correlations_of_wine_have_errors_or_infinities(rank):
+    table = pytest.importorskip("sklearn.datasets").load_wine().data
+    M = np.corrcoef(table.T)
+    tau = float(np.median(M[~np.eye(13, dtype=bool)]))
+    completion = quietly(thresholded(M, tau), rank, threshold=tau)
+    errors = completion.standard_errors(*every(13))
+    assert not np.isnan(errors).any()
+    assert (errors > 0).all()
+    low, high = completion.interval(*every(13))
+    assert (low <= high).all()
+
+
+def mirrored(others):
+    """Row 0 sees itself and some others, the rest see everything; the factor has row 0 mirrored at rows 1 and 2."""
+    rng = np.random.default_rng(4)
+    U = rng.standard_normal((20, 3))
+    noise = 0.01 * rng.standard_normal((20, 20))
+    X = U @ U.T + np.triu(noise) + np.triu(noise, 1).T
+    hidden = np.setdiff1d(np.arange(1, 20), others)
+    X[0, hidden] = X[hidden, 0] = np.nan
+    normal = np.cross(U[1], U[2])
+    image = U.copy()
+    image[0] -= 2 * (U[0] @ normal) / (normal @ normal) * normal
+    return U, image, X
+
+
+def test_a_row_with_two_places_is_as_uncertain_as_they_are_apart():
+    """Row 0 sees itself and r − 1 others: its mirror image fits as well, and no linearisation knows of it."""
+    U, image, X = mirrored([1, 2])
+    others = np.arange(3, 20)
+    for factor in (U, image):
+        errors = ErrorBars(factor, Observations.of(X, threshold=None)).standard_errors(0, others)
+        apart = np.abs(U[0] @ U[others].T - image[0] @ image[others].T)
+        assert np.all(apart <= errors)
+        assert np.median(errors) > 0.2
+    # One more entry tells the two apart.
+    U, _, X = mirrored([1, 2, 3])
+    errors = ErrorBars(U, Observations.of(X, threshold=None)).standard_errors(0, others)
+    assert np.max(errors) < 0.1
+
+
+def test_products_of_two_small_moves_are_not_forgotten():
+    """Both factors are zero, so that to first order nothing moves their product: it has the error σ²/‖u‖²."""
+    u = np.random.default_rng(0).standard_normal((40, 1))
+    u[:2] = 0
+    noise = 0.1 * np.random.default_rng(1).standard_normal((40, 40))
+    X = u @ u.T + np.triu(noise) + np.triu(noise, 1).T
+    X[0, 1] = X[1, 0] = np.nan
+    bars = ErrorBars(u, Observations.of(X, threshold=None))
+    expected = bars.noise.sigma**2 / float(np.sum(u**2))
+    for method in (ROWS, EXACT, SAMPLED):
+        assert bars.standard_errors(0, 1, method=method) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_probe_of_nothing_says_nothing():
+    _, X = noisy(24, 2, 0.1, True, 0)
+    observations = Observations.of(X)
+    kernel = PSDProblem(observations, 2, Observed()).kernel
+    basis = spanning(unrelu.complete(X, 2, rng=0).factor)
+    system = System(kernel, RowFormula.of(kernel, basis, one=True))
+    i, j, signs = np.array([0, 0]), np.array([1, 1]), np.array([1.0, -1.0])
+    assert system.excess(i, j, np.ones(2), signs, share=1e-3) is None
+    assert system.excess(i, j, np.ones(2), np.ones(2), share=1e-3) >= 1
 
 
 @pytest.mark.parametrize(("n", "tiles"), [(24, 1), (300, 3)])
@@ -176,6 +301,81 @@ def test_noise_products_have_the_covariance_of_the_noise(one):
     np.testing.assert_array_equal(samples, noise_products(kernel, U, one, 5, 4000))
     # J never sees a rotation, so neither does Jᵀz.
     assert np.abs(np.einsum("sik,ik->s", samples[..., ::-1] * [1, -1], U)).max() < 1e-10
+
+
+@pytest.mark.parametrize("side", ["above", "below"])
+def test_selection_pulls_as_much_as_it_does_in_simulation(side):
+    """Seen entries are off by their noise, unseen ones on the wrong side are pulled back: that, on average."""
+    rng = np.random.default_rng(0)
+    U, sigma, tau = rng.standard_normal((12, 2)), 0.5, 0.3
+    x = U @ U.T
+    m = x + sigma * rng.standard_normal((40_000, 12, 12))
+    sign = 1 if side == "above" else -1
+    seen = sign * (m - tau) >= 0
+    pulls = np.where(seen, m - x, -sign * np.maximum(sign * (x - tau), 0)).mean(axis=0)
+    np.fill_diagonal(pulls, 0)
+    X = np.where(seen[0], m[0], np.nan)
+    np.fill_diagonal(X, np.nan)
+    unknown = np.zeros((12, 12), bool)
+    unknown[3, 4:9] = unknown[4:9, 3] = True
+    np.fill_diagonal(unknown, True)
+    X[unknown] = np.nan
+    pulls[unknown] = 0
+    observations = Observations.of(X, threshold=tau, seen=side, unknown=unknown)
+    kernel = PSDProblem(observations, 2, OneSided()).kernel
+    scaled, unit = U / np.sqrt(observations.unit), observations.unit
+    V = rng.standard_normal((12, 3))
+    found = selection_products(kernel, scaled, V, sigma / unit, above=side == "above") * unit
+    # A pair seen one way round and absent the other counts once in the kernel.
+    mixed = ~np.isnan(X) != ~np.isnan(X.T)
+    weights = np.where(mixed, 0.5, 1.0)
+    np.testing.assert_allclose(found, (weights * (pulls + pulls.T)) @ V, atol=0.05)
+
+
+def test_strong_noise_at_a_threshold_is_said_in_a_sentence():
+    """60 % noise at the 70 % quantile: intervals cover too little, and say so; with little noise they do not."""
+    found = {}
+    for noise in (0.02, 0.6):
+        rng = np.random.default_rng(3)
+        U = rng.standard_normal((100, 3))
+        M = U @ U.T
+        E = noise * np.sqrt(np.mean(M**2)) * rng.standard_normal((100, 100))
+        Y = M + np.triu(E) + np.triu(E, 1).T
+        tau = float(np.quantile(Y, 0.7))
+        X = thresholded(Y, tau)
+        factor = quietly(X, 3, threshold=tau, method="gauss-newton", start=U).factor
+        found[noise] = ErrorBars(factor, Observations.of(X, threshold=tau)).caution
+        assert ErrorBars(factor, Observations.of(X, threshold=None)).caution is None
+    assert found[0.02] is None
+    words = r"the noise is so strong that it decided which entries were seen: this shifts entries by about \d\.\d+ st"
+    assert re.match(words, found[0.6])
+
+
+def shares_covered(noise, seeds, quantile=0.7, n=100, rank=3):
+    """Coverage of the unseen entries where the intervals are called in question, and where they are not."""
+    shares = {True: [], False: []}
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 5])
+        U = rng.standard_normal((n, rank))
+        M = U @ U.T
+        E = noise * np.sqrt(np.mean(M**2)) * rng.standard_normal((n, n))
+        Y = M + E
+        tau = float(np.quantile(Y, quantile))
+        completion = quietly(thresholded(Y, tau), rank, threshold=tau, method="gauss-newton", start=U)
+        i, j = np.nonzero(np.maximum(Y, Y.T) < tau)
+        low, high = completion.interval(i, j)
+        finite = np.isfinite(high - low)
+        inside = (low <= M[i, j]) & (M[i, j] <= high)
+        shares[completion.error_bars().caution is not None].append(inside[finite].mean())
+    return shares
+
+
+def test_intervals_that_do_not_cover_are_called_in_question():
+    little, much = shares_covered(0.05, range(4)), shares_covered(0.6, range(4))
+    assert len(little[False]) == 4
+    assert np.mean(little[False]) > 0.92
+    assert len(much[True]) == 4
+    assert np.mean(much[True]) < 0.9
 
 
 def coverage(n, rank, sigma, one, seeds):
@@ -492,7 +692,7 @@ def test_the_shell_writes_errors(tmp_path, extension):
     done = shell("in.csv", "-r", 2, "-o", "out.csv", "--errors-out", target.name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert f"wrote {target.name}" in done.stdout
-    assert "384 seen pairs with one noise each less 77 unknowns; errors by perturb-and-solve" in done.stdout
+    assert "384 seen pairs with one noise each less 77 unknowns; errors by exact solves" in done.stdout
     table = read_matrix(target)
     if extension != "mtx":
         assert table.rows == table.columns == tuple(names)
@@ -511,7 +711,7 @@ def test_the_shell_says_how(tmp_path):
     noise = json.loads(shell(*arguments, "--pairs", "independent", cwd=tmp_path).stdout)["noise"]
     assert noise["pairs"] == "independent"
     assert noise["degrees_of_freedom"] == int((~np.isnan(X)).sum()) - 79
-    assert noise["method"] in (ROWS, SAMPLED)
+    assert noise["method"] == EXACT
 
 
 @pytest.mark.parametrize(

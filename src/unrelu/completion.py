@@ -16,7 +16,7 @@ from unrelu.certificates.agreement import cleared
 from unrelu.certificates.determinacy import LEVELS, Determinacy
 from unrelu.certificates.determine import determine
 from unrelu.certificates.direct import DataError
-from unrelu.certificates.intervals import entry_bounds
+from unrelu.certificates.intervals import entry_bounds, proved_places
 from unrelu.disk import replacing
 from unrelu.errors import InputError, unknown_name
 from unrelu.history import History, Record, Stop, Verdict, finite
@@ -32,8 +32,6 @@ __all__ = ["Completion"]
 Array = NDArray[np.floating[Any]]
 
 FORMAT = 1
-# Rows that are determined but not by steps that carry a bound are taken to be this accurate, as a share of their size.
-UNPROVED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -228,19 +226,18 @@ class Completion:
         return np.array(LEVELS)[self._judged[2].of_entries(i.ravel(), j.ravel(), seen)].reshape(i.shape)
 
     def bounds(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Guaranteed (low, high) for entries at integer positions that broadcast: the truth is inside, without noise.
+        """Guaranteed (low, high) for entries at integer positions that broadcast.
 
-        Where an entry is not determined, linear programs bound it from the row's seen entries and what absence says.
+        The truth is inside if it is a positive semidefinite matrix of this rank and the seen entries are exact. Only
+        what follows from that is used: seen entries, what absence says, norms from seen diagonal entries, rows that are
+        ``proved`` with their error bounds, and linear programs against the largest group of those (where a row's own
+        norm was not seen, it is taken to be at most 10⁴ times the largest of them). Where the fit does not agree with
+        the data, as with noise, nothing is proved, and the first three are all there is.
         """
         i, j = self._places(rows, cols)
         observations, error, found = self._judged
         factor, _ = cleared(observations, self.factor.astype(np.float64) / np.sqrt(observations.unit))
-        sizes = np.linalg.norm(factor, axis=1)
-        bound = max(UNPROVED, 2 * self.residual) * sizes
-        for number, group in enumerate(found.groups):
-            proved = (found.components == number) & (found.rank_of == LEVELS.index("proved")) & group.inside
-            bound[proved] = group.bound[proved]
-        components = np.where(found.rank_of >= LEVELS.index("generic"), found.components, -1)
+        bound, components = proved_places(found)
         low, high = entry_bounds(observations, factor, bound, components, error, i.ravel(), j.ravel())
         return low.reshape(i.shape) * observations.unit, high.reshape(i.shape) * observations.unit
 

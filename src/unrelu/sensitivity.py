@@ -186,18 +186,22 @@ class System:
             return 2 * float(np.vdot(d, self.kernel.curvature(self.basis, d, self._squares)))
         return float(np.vdot(b, d))
 
-    def excess(self, i: Indices, j: Indices, variances: Doubles, signs: Doubles, *, share: float) -> float:
+    def excess(self, i: Indices, j: Indices, variances: Doubles, signs: Doubles, *, share: float) -> float | None:
         """By what factor the exact variance of these unseen pairs exceeds that of the rows alone, on average.
 
         One solve for b = Σ ± a_k/√v_k with random signs, whose bᵀA⁺b is the sum of all a_kᵀA⁺a_k/v_k but for mixed
         terms; those go away in the ratio to bᵀPb. Unlike noise, b does not overlook directions that are hardly seen.
+        None if the pairs cancel each other, as the same pair drawn twice may: b = 0 says nothing.
         """
         scaled = (signs / np.sqrt(variances)).astype(self.kernel.dtype)[:, None]
         b = np.zeros_like(self.basis)
         np.add.at(b, i, scaled * self.basis[j])
         np.add.at(b, j, scaled * self.basis[i])
+        alone = float(np.vdot(b, self.alone(b)))
+        if not alone > 0:
+            return None
         d, solved = self.solve(b, share=share)
-        return float(np.vdot(b, d)) / float(np.vdot(b, self.alone(b))) if solved else float("inf")
+        return float(np.vdot(b, d)) / alone if solved else float("inf")
 
     def samples(self, count: int, seed: int) -> Samples:
         """Draw noise and solve for where it moves the factor."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from unrelu import factors
+from unrelu import factors, selection
+from unrelu.beyond_linear import BeyondLinear
+from unrelu.covariance import MOST_UNKNOWNS, Covariance
 from unrelu.errors import InputError, is_number, unknown_name
 from unrelu.kernels.noise import pair_residuals, seen_alike
 from unrelu.kernels.threads import owning_the_cores
@@ -37,6 +39,10 @@ ACCURATE, PROBED, ENOUGH = 0.03, 1e-3, 1000
 SAMPLES = 64
 # Entries looked at together.
 CHUNK = 1 << 17
+# Unseen entries at which the shift by selection is looked at.
+LOOKED_AT = 1000
+# The shift is about √n σ/rms standard errors or less: below this it need not be worked out.
+NEGLIGIBLE = 0.02
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,13 @@ class _Fit:
     rows: RowFormula | None
     noise: Noise
     accurate: bool
+    unit: float = 1.0  # of the observations among those kept
+    beyond: BeyondLinear | None = None
+
+    @property
+    def small(self) -> bool:
+        """Whether all of its covariance is worked out at once."""
+        return self.rows is not None and self.rows.basis.size <= MOST_UNKNOWNS
 
 
 class ErrorBars:
@@ -149,6 +162,40 @@ class ErrorBars:
         """How the latest standard errors were found: one of the three names above; None before the first."""
         return self._used
 
+    @cached_property
+    def caution(self) -> str | None:
+        """Why these intervals should not be trusted, in a sentence; None where nothing speaks against them.
+
+        Noise near the threshold decides what is seen, so that what is seen is too high (or too low), and the fit bends:
+        :mod:`unrelu.selection`. Standard errors speak of the noise's variance alone.
+        """
+        return selection.in_words(self._shift())
+
+    def _shift(self) -> float:
+        """Median over random unseen entries of the expected shift by selection, in standard errors."""
+        fit, whole = self._fit, self.observations
+        if whole.threshold is None or fit.rows is None or fit.beyond is None:
+            return 0.0
+        m, sigma = len(fit.kept), fit.beyond.sigma
+        rms = whole.norm / np.sqrt(whole.count) / fit.unit
+        if sigma * np.sqrt(m) <= NEGLIGIBLE * rms:
+            return 0.0
+        i, j = np.random.default_rng([self._seed, 2]).integers(0, m, (2, 6 * m))
+        a, b = fit.kept[i], fit.kept[j]
+        unseen = (whole.times_seen(a, b) == 0) & (i != j) & (fit.piece[a] == fit.piece[b])
+        exact = fit.small or not fit.accurate
+        some = np.flatnonzero(unseen)[: SAMPLES if exact and not fit.small else LOOKED_AT]
+        among = self._among(fit.kept)
+        if some.size == 0 or among is None:
+            return 0.0
+        unknown = None if whole.unknown is None else whole.unknown[np.ix_(fit.kept, fit.kept)]
+        listening = replace(among, threshold=whole.threshold, seen=whole.seen, unknown=unknown)
+        U = self.factor[fit.kept] / self.factor.dtype.type(np.sqrt(fit.unit))
+        with owning_the_cores():
+            moved = np.abs(selection.shifts(self._system(), listening, U, sigma, i[some], j[some]))
+            errors = np.sqrt(self._variances(a[some], b[some], EXACT if exact else ROWS))
+        return float(np.median(moved / np.maximum(errors, np.finfo(float).tiny)))
+
     def standard_errors(self, rows: ArrayLike, cols: ArrayLike, *, method: str = "auto") -> Any:
         """Standard errors of the fit at integer positions that broadcast against each other.
 
@@ -195,25 +242,43 @@ class ErrorBars:
         a, b = fit.place[i], fit.place[j]
         known = np.flatnonzero((a >= 0) & (b >= 0) & (fit.piece[i] == fit.piece[j]))
         if method == "auto":
-            method = ROWS if fit.accurate else EXACT if len(known) <= SAMPLES else SAMPLED
+            method = EXACT if fit.small else ROWS if fit.accurate else EXACT if len(known) <= SAMPLES else SAMPLED
         self._used = method
-        if method == EXACT:
-            variances[known] = self._exact(a[known], b[known])
-        else:
-            source: RowFormula | Samples = fit.rows if method == ROWS else self._samples
-            for start in range(0, len(known), CHUNK):
-                part = known[start : start + CHUNK]
-                times = self.observations.times_seen(i[part], j[part])
-                variances[part] = source.variances(a[part], b[part], times)
-        length = np.linalg.norm(self.factor.astype(np.float64, copy=False), axis=1)
+        for start in range(0, len(known), CHUNK):
+            part = known[start : start + CHUNK]
+            variances[part] = self._variances(i[part], j[part], method)
+        length = np.linalg.norm(self.factor.astype(np.float64) / np.sqrt(fit.unit), axis=1)
         # Of r products of rounded numbers, which is all there is without noise.
         rounding = float(np.finfo(self.factor.dtype).eps) * np.sqrt(self.factor.shape[1]) * length[i] * length[j]
-        return np.hypot(fit.noise.sigma * np.sqrt(variances), rounding)
+        return np.hypot(np.sqrt(variances), rounding) * fit.unit
+
+    def _variances(self, i: Indices, j: Indices, method: str) -> Doubles:
+        """Of entries among the rows that are kept, in units of ``fit.unit`` squared."""
+        fit = self._fit
+        assert fit.rows is not None
+        assert fit.beyond is not None
+        a, b = fit.place[i], fit.place[j]
+        if method == EXACT and fit.small:
+            linear = self._covariance.variances(a, b)
+        elif method == EXACT:
+            linear = self._exact(a, b)
+        else:
+            source: RowFormula | Samples = fit.rows if method == ROWS else self._samples
+            linear = source.variances(a, b, self.observations.times_seen(i, j))
+        return np.maximum(linear, 0) * fit.beyond.sigma**2 + fit.beyond.variances(a, b)
 
     @owning_the_cores()
     def _exact(self, a: Indices, b: Indices) -> Doubles:
         system = self._system()
         return np.array([system.variance(*pair) for pair in zip(a.tolist(), b.tolist(), strict=True)])
+
+    @cached_property
+    def _covariance(self) -> Covariance:
+        fit, everyone = self._fit, self._fit.kept
+        assert fit.rows is not None
+        times = self.observations.times_seen(*(np.ravel(index) for index in np.meshgrid(everyone, everyone)))
+        with owning_the_cores():
+            return Covariance.of(fit.rows.basis, times.reshape(len(everyone), -1), one=fit.rows.one)
 
     @cached_property
     def _samples(self) -> Samples:
@@ -256,10 +321,12 @@ class ErrorBars:
                 for number, part in enumerate(parts):
                     piece[kept[part]] = number
                 noise = _noise(kernel, observations, U, rows, len(parts))
-                accurate = noise.degrees_of_freedom > 0 and self._accurate(
-                    System(kernel, rows), observations, piece[kept]
-                )
-                return _Fit(place, piece, kept, rows, noise, accurate)
+                fit = _Fit(place, piece, kept, rows, noise, accurate=False, unit=observations.unit)
+                if noise.degrees_of_freedom <= 0:
+                    return fit
+                accurate = not fit.small and self._accurate(System(kernel, rows), observations, piece[kept])
+                beyond = BeyondLinear.of(observations, U, rows, noise.sigma / observations.unit)
+                return replace(fit, accurate=accurate, beyond=beyond)
             kept = kept[~rows.weak]
         words = (
             f"no row sees {rank} independent others, so that nothing tells noise from signal: every error is infinite"
@@ -284,7 +351,8 @@ class ErrorBars:
             if not good.any():
                 continue
             signs = rng.choice([-1.0, 1.0], int(good.sum()))
-            found.append(system.excess(i[good], j[good], variances[good], signs, share=PROBED))
+            excess = system.excess(i[good], j[good], variances[good], signs, share=PROBED)
+            found += [] if excess is None else [excess]
         return not found or float(np.sqrt(np.mean(found))) <= 1 + ACCURATE
 
 

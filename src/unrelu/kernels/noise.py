@@ -19,9 +19,20 @@ from numpy.typing import NDArray
 from unrelu.kernels.threads import map_chunks
 from unrelu.kernels.tiled import TiledKernel, Weights
 
-__all__ = ["noise_products", "pair_residuals", "row_blocks", "seen_alike", "seen_evenly", "squared_weights"]
+__all__ = [
+    "noise_products",
+    "pair_residuals",
+    "row_blocks",
+    "seen_alike",
+    "seen_evenly",
+    "selection_products",
+    "squared_weights",
+]
 
 Array = NDArray[np.floating[Any]]
+
+# Entries this many standard deviations from the threshold are on their side whatever the noise does.
+FAR = 6.0
 
 
 def seen_alike(kernel: TiledKernel) -> bool:
@@ -123,6 +134,38 @@ def noise_products(kernel: TiledKernel, U: Array, one: bool, seed: int, samples:
         return total
 
     return np.sum(map_chunks(visit, kernel.chunks), axis=0)
+
+
+def selection_products(kernel: TiledKernel, U: Array, V: Array, sigma: float, *, above: bool) -> Array:
+    """JᵀWe for the pull e that a threshold on noisy entries is expected to have on the fit, with rows of V in J.
+
+    An entry x with noise σz is seen if x + σz ≥ τ. With a = (x − τ)/σ what is seen is too high by σφ(a), on average
+    over being seen or not; if it is not seen and x > τ, the one-sided loss pulls it down by x − τ. Together
+
+        e(a) = σ(φ(a) − max(a, 0)·Φ(−a)) ≥ 0,
+
+    and the mirror image of it where entries below the threshold are seen. ``kernel`` must listen to absence.
+    """
+    from scipy.special import ndtr  # takes a while to import
+
+    sign = 1.0 if above else -1.0
+
+    def visit(chunk: list[Any]) -> Array:
+        total = np.zeros(V.shape)
+        for tile in chunk:
+            a = sign * ((U[tile.rows] @ U[tile.cols].T).astype(np.float64) - kernel.threshold) / sigma
+            counts = tile.seen if tile.absent is None else tile.seen + tile.absent
+            near = np.flatnonzero((np.abs(a) < FAR) & (counts > 0))
+            pull = np.zeros(a.shape)
+            b = a.ravel()[near]
+            density = np.exp(-b * b / 2) / np.sqrt(2 * np.pi)
+            pull.ravel()[near] = sign * sigma * (density - np.maximum(b, 0) * ndtr(-b)) * counts.ravel()[near]
+            total[tile.rows] += pull @ V[tile.cols]
+            if not tile.diagonal:
+                total[tile.cols] += pull.T @ V[tile.rows]
+        return total
+
+    return np.sum(map_chunks(visit, kernel.chunks), axis=0).astype(kernel.dtype)
 
 
 def _signs(rng: np.random.Generator, shape: tuple[int, int], symmetric: bool) -> NDArray[np.int8]:

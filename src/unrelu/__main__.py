@@ -6,6 +6,7 @@ from unrelu.interrupts import finish, listen, watch
 
 __all__ = ["main"]
 
+BAD_OUTPUT = 2
 # A traceback was printed: a defect of this library, which must not be taken for "not converged".
 DEFECT = 70
 
@@ -24,6 +25,11 @@ def main() -> None:
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except OSError as error:  # of the help: commands say themselves what they cannot print
+        from unrelu.shell.streams import say
+
+        say(f"error: standard output cannot be written: {error.strerror or error}")
+        code = BAD_OUTPUT
     except Exception:
         from traceback import print_exc
 

@@ -13,7 +13,7 @@ SOURCE = Path(unrelu.__file__).parent
 
 # The way through, in order; files of one room share a line.
 ROOMS = [
-    ["errors", "budget"],
+    ["errors", "budget", "interrupts", "printable"],
     ["disk"],
     ["delimited"],
     ["files"],

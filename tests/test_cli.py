@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -98,7 +97,6 @@ def test_json_is_one_object_and_nothing_else(folder):
     done = unrelu("complete", "observed.csv", "-r", 3, "-o", "out.csv", "--json", "--truth", "truth.npy", cwd=folder)
     summary = json.loads(done.stdout)
     assert summary["converged"] is True
-    assert summary["code"] == "converged"
     assert summary["rank"] == 3
     assert summary["error"] < 1e-8
     assert summary["output"] == "out.csv"
@@ -279,7 +277,6 @@ def test_ctrl_c_writes_nothing_and_exits_with_130(folder):
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=PLAIN, preexec_fn=listening,
     )  # fmt: skip
     assert process.stderr.readline().startswith("iteration 0")
-    time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
@@ -299,7 +296,6 @@ def test_ctrl_c_in_the_demo_leaves_nothing(folder):
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=PLAIN, preexec_fn=listening,
     )  # fmt: skip
     assert process.stdout.readline().startswith("A 1200×1200")
-    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -428,8 +428,8 @@ def test_shell_takes_a_file(tmp_path):
         (("--planted", "9;1;0"), "--planted must be n,r,sigma"),
         (("x.csv",), "needs the --rank of x.csv"),
         (("--planted", "9,1,0", "--methods", "gaus-newton"), "did you mean 'gauss-newton'"),
-        (("x.csv", "-r", 1, "--csv", "x.csv"), "x.csv is an input and would be overwritten"),
-        (("--planted", "9,1,0", "--json", "no/c.json"), "no folder you can write to"),
+        (("x.csv", "-r", 1, "--csv", "x.csv"), "x.csv is the input and would be overwritten"),
+        (("--planted", "9,1,0", "--json", "no/c.json"), "cannot be written, for there is no folder"),
         (("--planted", "9,1,0", "--plot", "c.jpg"), "must end in .png or .svg or .pdf"),
     ],
 )

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-import sys
+from unrelu.interrupts import finish, listen, watch
 
 __all__ = ["main"]
 
+BAD_OUTPUT = 2
+# A traceback was printed: a defect of this library, which must not be taken for "not converged".
+DEFECT = 70
+
 
 def main() -> None:
-    """Run the command; Ctrl-C while it is still being loaded is exit code 130 like any other."""
+    """Run the command. Nothing heavy is loaded before signals are watched, and nothing is done after the last word."""
+    watch()
+    from unrelu.shell.streams import prepare
+
+    prepare()
+    listen()  # not before: it opens a pipe, which must not become standard error
+    from unrelu.cli import app
+
     try:
-        from unrelu.cli import app
-    except KeyboardInterrupt:
-        sys.exit(130)
-    app()
+        app()
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except OSError as error:  # of the help: commands say themselves what they cannot print
+        from unrelu.shell.streams import say
+
+        say(f"error: standard output cannot be written: {error.strerror or error}")
+        code = BAD_OUTPUT
+    except Exception:
+        from traceback import print_exc
+
+        print_exc()
+        code = DEFECT
+    finish(code)
 
 
 if __name__ == "__main__":

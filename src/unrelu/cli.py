@@ -1,7 +1,14 @@
 """The ``unrelu`` command: every subcommand is a file of ``shell/`` and a line here.
 
-Exit codes, for every subcommand: 0 done, 1 finished but not converged (the result is written and says so), 2 bad input
-or usage, 130 interrupted (nothing written).
+Exit codes, for every subcommand:
+
+- 0: done. The result is written; the data are fitted, or this is the best fit found of a rank that they exceed.
+- 1: finished, but this is not the answer; the result is written and says so. For ``certify``: not proved.
+- 2: bad input or usage, or something that was asked for could not be written. A report in words, and anything on
+  standard error, is not asked for: that it cannot be printed changes no exit code. What ``--json``, ``certify`` and
+  ``compare`` print is; but a reader that leaves early (``| head``) is never a failure.
+- 70: a defect of this library; the traceback says where.
+- 130: interrupted; nothing is written. Once the files are in place Ctrl-C comes too late and changes nothing.
 """
 
 from __future__ import annotations
@@ -13,12 +20,13 @@ import typer
 
 import unrelu
 from unrelu.shell.certify import certify_command
-from unrelu.shell.common import DONE, out
+from unrelu.shell.common import DONE
 from unrelu.shell.compare import compare_command
 from unrelu.shell.complete import complete_command
 from unrelu.shell.demo import demo_command
 from unrelu.shell.locate import locate_command
 from unrelu.shell.reproduce import reproduce_command
+from unrelu.shell.streams import deliver
 
 __all__ = ["app"]
 
@@ -30,7 +38,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Complete low-rank matrices whose entries are missing because of their values.\n\n"
     "Example:  unrelu complete observed.csv --rank 5 -o completed.csv",
-    epilog="Exit codes: 0 done, 1 finished but not converged, 2 bad input or usage, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 finished but not converged, 2 bad input or usage, or a result that cannot be "
+    "written, 70 a defect of unrelu, 130 interrupted and nothing written.",
 )
 
 
@@ -39,7 +48,7 @@ def _about(
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
 ) -> None:
     if version:
-        out(f"unrelu {unrelu.__version__}")
+        deliver(f"unrelu {unrelu.__version__}")
         raise typer.Exit(DONE)
 
 

@@ -98,8 +98,8 @@ def compare(
     --------
     >>> from unrelu.compare import compare
     >>> found = compare(planted=(40, 2, 0.0), methods=["gauss-newton", "gradient-descent"], trials=2)
-    >>> [(line["method"], line["trials"], line["code"]) for line in found.summary()]
-    [('gauss-newton', 2, 'converged'), ('gradient-descent', 2, 'converged')]
+    >>> [(line["method"], line["trials"], line["converged"]) for line in found.summary()]
+    [('gauss-newton', 2, 2), ('gradient-descent', 2, 2)]
     >>> all(row.error < 1e-6 for row in found.rows)
     True
     """

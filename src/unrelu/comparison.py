@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 
 from unrelu.disk import replacing
-from unrelu.history import Stop, finite
+from unrelu.history import Stop, Verdict, finite
 
-__all__ = ["FAILED", "NOT_INSTALLED", "REFUSED", "Comparison", "Row"]
+__all__ = ["CONVERGED", "FAILED", "NOT_INSTALLED", "REFUSED", "Comparison", "Row"]
 
 REFUSED, NOT_INSTALLED, FAILED = "refused", "not-installed", "failed"
 # From good to bad; a summary shows the worst verdict of its trials.
 SEVERITY = [*(code.value for code in Stop), REFUSED, NOT_INSTALLED, FAILED]
+# Codes of runs that fitted the data, and of those that are an answer at all.
+CONVERGED = {code.value for code in Stop if Verdict(code, "").converged}
+ANSWERED = {code.value for code in Stop if Verdict(code, "").answered}
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,8 @@ class Row:
 
     @property
     def converged(self) -> bool:
-        """Whether the method's stopping rule was met."""
-        return self.code == Stop.CONVERGED.value
+        """Whether the data are fitted, to rounding or to their noise."""
+        return self.code in CONVERGED
 
     def __str__(self) -> str:
         parts = [self.code]
@@ -97,11 +100,11 @@ def _summary(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _order(line: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
-    """Converged first, then by the decade of the error, then by CPU time; last what did not run."""
+    """Answers first, then by the decade of the error, then by CPU time; last what did not run."""
     error = line["error"]
     decade = 0.0 if error is None else round(log10(max(error, 1e-300))) if isfinite(error) else inf
     cpu = line["cpu_seconds"]
-    return line["code"] != Stop.CONVERGED.value, cpu is None, decade, cpu or 0.0
+    return line["code"] not in ANSWERED, cpu is None, decade, cpu or 0.0
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,8 @@ class Comparison:
     def summary(self) -> list[dict[str, Any]]:
         """One line per method: medians, the quartiles (``_low``, ``_high``) of error and CPU time, the worst verdict.
 
-        Methods that converged come first, then it goes by the decade of the error, then by CPU time.
+        Methods that fitted the data, or found the best fit of a rank that they exceed, come first; then it goes by the
+        decade of the error, then by CPU time.
         """
         found: dict[str, list[Row]] = {}
         for row in self.rows:
@@ -159,7 +163,7 @@ class Comparison:
         cells = [HEADER, *map(_cells, lines)]
         kept = [c for c in zip(*cells, strict=True) if set(c[1:]) != {"–"} and (medians or c[0] != "quartiles")]
         table = ["  ".join(row).rstrip() for row in zip(*map(_aligned, kept), strict=True)]
-        reasons = [f"{line['method']}: {line['reason']}" for line in lines if line["code"] != Stop.CONVERGED.value]
+        reasons = [f"{line['method']}: {line['reason']}" for line in lines if line["code"] not in CONVERGED]
         return "\n".join([title + medians, "", *table, *([""] if reasons else []), *reasons])
 
 

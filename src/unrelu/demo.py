@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from unrelu.complete import complete
 from unrelu.completion import Completion
 from unrelu.datasets import family
-from unrelu.disk import replacing
+from unrelu.disk import together
 from unrelu.errors import InputError
 from unrelu.files import write_matrix
 from unrelu.history import Stop
-from unrelu.plots import draw_beside
+from unrelu.plots import draw_beside, save_figure
+from unrelu.printable import printable
 from unrelu.sampling import relu
 
 __all__ = ["run_demo"]
@@ -30,7 +31,7 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     Returns
     -------
     int
-        0 if the completion converged, else 1.
+        0 if the completion is an answer, else 1.
     """
     instance = family("condition-10", n, rank, rng=seed)
     M = instance.matrix
@@ -60,15 +61,16 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     except OSError as error:
         raise InputError(f"cannot make the folder {folder}: {error.strerror}; choose another with -o") from None
     observed, completed, picture = folder / "observed.csv", folder / "completed.csv", folder / "completed.png"
-    # All three are written before the first is moved into place: an interrupted demo leaves nothing.
-    with replacing(observed) as first, replacing(completed) as second, replacing(picture) as third:
-        write_matrix(first, X)
-        write_matrix(second, completion.filled())
-        figure.savefig(third, dpi=150, format="png")
-    say(f"\npicture     {picture}")
-    say(f"completed   {completed}")
-    say(f"seen        {observed}    try: unrelu complete {observed} --rank {rank} -o again.csv")
-    return 0 if completion.verdict.converged else 1
+    code = 0 if completion.verdict.answered else 1
+    with together(final=code):
+        write_matrix(observed, X)
+        write_matrix(completed, completion.filled())
+        save_figure(figure, picture)
+    again = f"unrelu complete {printable(observed)} --rank {rank} -o again.csv"
+    say(f"\npicture     {printable(picture)}")
+    say(f"completed   {printable(completed)}")
+    say(f"seen        {printable(observed)}    try: {again}")
+    return code
 
 
 def _finished(completion: Completion) -> Completion:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +24,9 @@ from unrelu.errors import InputError
 __all__ = ["DELIMITERS", "READABLE", "WRITABLE", "Table", "read_matrix", "write_matrix"]
 
 Labels = tuple[str, ...] | None
+
+# An archive may unpack to so many times its size; beyond that only if it stays below so many bytes.
+MOST_PACKED, LARGE = 300, 2**28
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -147,10 +152,11 @@ def _read_numpy(handle: BinaryIO, name: str) -> Table:
         if magic == b"\x93NUMPY":
             return Table(_dense(np.load(handle, allow_pickle=False), name))
         if magic.startswith(b"PK"):
+            shapes = _shapes(handle, name)
             with np.load(handle, allow_pickle=False) as archive:
                 # What scipy.sparse.save_npz writes, for each of its formats.
                 if not {"format", "shape", "data"} <= set(archive.files):
-                    return _read_archive(archive, name)
+                    return _read_archive(archive, shapes, name)
             handle.seek(0)
             return Table(_sparse(scipy.sparse.load_npz(handle), name))
     except InputError:
@@ -164,10 +170,33 @@ def _read_numpy(handle: BinaryIO, name: str) -> Table:
     raise InputError(f"{name} is not a NumPy file, whatever its name says; write it with numpy.save or numpy.savez")
 
 
-def _read_archive(archive: Any, name: str) -> Table:
+def _shapes(handle: BinaryIO, name: str) -> dict[str, tuple[int, ...]]:
+    """What the headers in an archive promise, before any of it is unpacked; refused if that is out of proportion."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    with zipfile.ZipFile(handle) as archive:
+        for entry in archive.infolist():
+            if not entry.filename.endswith(".npy"):
+                continue
+            with archive.open(entry) as packed:
+                version = np.lib.format.read_magic(packed)
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, _, dtype = read(packed)
+            size = math.prod(shape) * dtype.itemsize
+            if size > LARGE and size > MOST_PACKED * max(entry.compress_size, 1):
+                raise InputError(
+                    f"{name} holds an array of {size / 2**30:.1f} GiB ({'×'.join(map(str, shape))}) in "
+                    f"{entry.compress_size / 2**20:.1f} MiB, which is nearly nothing but one value; if it is meant, "
+                    "write it with numpy.save or as a sparse matrix"
+                )
+            shapes[entry.filename.removesuffix(".npy")] = shape
+    handle.seek(0)
+    return shapes
+
+
+def _read_archive(archive: Any, shapes: dict[str, tuple[int, ...]], name: str) -> Table:
     wanted = next((key for key in ("matrix", "X") if key in archive.files), None)
     if wanted is None:
-        matrices = [key for key in archive.files if archive[key].ndim == 2]
+        matrices = [key for key in archive.files if len(shapes.get(key, ())) == 2]
         if len(matrices) != 1:
             names = ", ".join(archive.files) or "nothing"
             raise InputError(

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unrelu.errors import InputError
+from unrelu.errors import InputError, positions
 from unrelu.files import Table
 
 __all__ = ["read_mask", "read_values", "same_labels", "square_size"]
@@ -37,11 +37,7 @@ def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
     if sp.issparse(X):
         if X.ndim != 2:
             raise InputError(f"X must be a square matrix (2-D), got {X.ndim}-D sparse data of shape {X.shape}")
-        data = sp.csr_array(X)
-        if not data.has_canonical_format:
-            # Only `coo` may hold one position twice; the conversion has added them up, on a copy of the caller's data.
-            data = data.copy()
-            data.sum_duplicates()
+        data = _canonical(X)
         values = _floats(data.data, "X")
         keep = ~np.isnan(values)
         if not keep.all():
@@ -61,6 +57,22 @@ def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
     except ValueError:
         raise InputError("X must be a square matrix of numbers, got rows of different lengths") from None
     return _floats(array, "X"), None
+
+
+def _canonical(X: Any) -> Any:
+    """The sparse matrix by rows, if no position is stored twice: SciPy adds such entries up, and nobody saw the sum."""
+    stored = X.tocoo()
+    data = sp.csr_array(stored)
+    if data.nnz < stored.nnz:
+        rows, cols = stored.coords if hasattr(stored, "coords") else (stored.row, stored.col)
+        place = rows.astype(np.int64) * stored.shape[1] + cols
+        places, times = np.unique(place, return_counts=True)
+        twice = [divmod(int(k), stored.shape[1]) for k in places[times > 1]]
+        raise InputError(
+            f"X must store every entry once, got two or more values at {positions(twice, len(twice))}; keep one of "
+            "them, or add them up with X.sum_duplicates() if that is what they mean"
+        )
+    return data
 
 
 def _from_frame(X: Any) -> tuple[Any, tuple[Any, ...]]:

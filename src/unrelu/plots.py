@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.comparison import Comparison
+from unrelu.comparison import CONVERGED, Comparison
 from unrelu.completion import Completion
 from unrelu.disk import replacing
 from unrelu.errors import InputError
@@ -148,7 +148,7 @@ def draw_comparison(comparison: Comparison) -> Figure:
         trials = [[getattr(row, name) for row in comparison.rows if row.method == line["method"]] for line in lines]
         _draw_boxes(ax, [_drawable(values) for values in trials])
         ax.set_xlabel(title)
-    verdicts = ["" if line["code"] == "converged" else f"\n({line['code']})" for line in lines]
+    verdicts = ["" if line["code"] in CONVERGED else f"\n({line['code']})" for line in lines]
     names = [line["method"] + verdict for line, verdict in zip(lines, verdicts, strict=True)]
     axes[0].set_yticks(range(len(lines)), names)
     axes[0].set_ylim(len(lines) - 0.5, -0.5)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from unrelu.distances.completion import DistanceCompletion
 from unrelu.errors import InputError
+from unrelu.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -246,12 +247,13 @@ def _draw_points(ax: Any, points: Floats, completion: DistanceCompletion) -> Non
 
 
 def _write_names(ax: Any, points: Floats, names: Sequence[object]) -> None:
-    if points.shape[1] == 3:
-        for point, name in zip(points, names, strict=True):
-            ax.text(*point, f" {name}", fontsize=8, color="#333333")
-        return
-    for point, name in zip(points, names, strict=True):
-        ax.annotate(str(name), point, xytext=(5, 5), textcoords="offset points", fontsize=8, color="#333333", zorder=9)
+    """Names as they are: a dollar begins no formula, and what is no letter is escaped (SVG must not hold it)."""
+    style: dict[str, Any] = dict(fontsize=8, color="#333333", parse_math=False)
+    for point, name in zip(points, map(printable, names), strict=True):
+        if points.shape[1] == 3:
+            ax.text(*point, f" {name}", **style)
+        else:
+            ax.annotate(name, point, xytext=(5, 5), textcoords="offset points", zorder=9, **style)
 
 
 def _write_legend(figure: Figure, ax: Any, hidden: bool) -> None:

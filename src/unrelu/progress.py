@@ -1,9 +1,12 @@
-"""A progress bar that knows how far the gradient has to fall."""
+"""How a call shows that it lives: a bar that knows how far the gradient has to fall, or lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from math import log
+from threading import Event, Thread
+from time import monotonic
 from types import TracebackType
 from typing import Any
 
@@ -18,7 +21,12 @@ from unrelu.stopping import (
     StoppingRule,
 )
 
-__all__ = ["Bar"]
+__all__ = ["Bar", "Lines"]
+
+# Iterations between two lines.
+EVERY = 10
+# Seconds after which a phase that goes on is named, and between two assurances that it still does.
+SOON, STILL = 1.0, 10.0
 
 
 class Bar:
@@ -37,7 +45,7 @@ class Bar:
         self._most = min((rule.count for rule in self._rules if isinstance(rule, MaxIterations)), default=0)
         self._first: dict[StoppingRule, float] = {}
         self._bar = Progress(
-            TextColumn("completing"),
+            TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
@@ -47,13 +55,15 @@ class Bar:
         self._task = self._bar.add_task("completing", total=1.0, state="starting")
 
     def __enter__(self) -> Bar:
-        self._bar.start()
+        with suppress(OSError):  # a terminal that has gone away is no reason to stop
+            self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bar.stop()
+        with suppress(OSError):
+            self._bar.stop()
 
     def also(self, callback: Callable[[Record], Any] | None) -> Callable[[Record], Any]:
         """A callback that moves the bar and then calls the other one."""
@@ -63,6 +73,10 @@ class Bar:
             return None if callback is None else callback(record)
 
         return both
+
+    def phase(self, name: str) -> None:
+        """Show what the call does from here on."""
+        self._bar.update(self._task, description=name, state="")
 
     def show(self, record: Record) -> None:
         """Move the bar to this record."""
@@ -94,3 +108,50 @@ class Bar:
                 return record.details.get(name), bound * (self._scale if relative else 1.0)
             case _:
                 return None, 0.0
+
+
+class Lines:
+    """A callback that says every tenth iteration in a line, and what else goes on if that takes a while.
+
+    Parameters
+    ----------
+    say : callable
+        Takes a line; called from a thread of its own, too.
+    """
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
+        self._name = self._told = ""
+        self._began = self._last = monotonic()
+        self._ended = Event()
+        self._thread = Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> Lines:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+
+    def __call__(self, record: Record) -> None:
+        """Say every tenth record."""
+        if record.iteration % EVERY == 0:
+            norm = "" if record.gradient_norm is None else f", gradient norm {record.gradient_norm:.3e}"
+            self._say(f"iteration {record.iteration}: objective {record.objective:.3e}{norm}")
+            self._last = monotonic()
+
+    def phase(self, name: str) -> None:
+        """Remember what the call does from here on; it is said if the call still does it a little later."""
+        if name != self._name:
+            self._name, self._began = name, monotonic()
+
+    def _tick(self) -> None:
+        while not self._ended.wait(SOON / 4):
+            self.look(monotonic())
+
+    def look(self, now: float) -> None:
+        """Say the phase if it is new and has gone on for a second, or if nothing was said for ten."""
+        name, lasted, silent = self._name, now - self._began, now - self._last
+        if name and min(lasted, silent) >= SOON and (name != self._told or silent >= STILL):
+            self._say(f"{name}, {lasted:.0f} s so far")
+            self._told, self._last = name, now

@@ -11,6 +11,7 @@ from typing import Any
 import unrelu
 from unrelu.errors import InputError
 from unrelu.experiments.base import Row, Task
+from unrelu.interrupts import held
 
 __all__ = ["Journal", "key_of"]
 
@@ -69,8 +70,9 @@ class Journal:
             try:
                 entry = json.loads(line)
                 if entry["version"] == unrelu.__version__:
-                    self.done[key_of(entry["experiment"], entry["task"])] = (entry["found"], float(entry["seconds"]))
-            except (ValueError, KeyError, TypeError):
+                    found = {**entry["found"]}  # an object, or the line is none of ours
+                    self.done[key_of(entry["experiment"], entry["task"])] = (found, float(entry["seconds"]))
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue  # a line damaged on disk is a trial to run again
 
     def append(self, name: str, task: Task, found: Row, seconds: float) -> None:
@@ -80,9 +82,10 @@ class Journal:
         line = (json.dumps(entry) + "\n").encode()
         size = os.fstat(self._file).st_size
         try:
-            written = os.write(self._file, line)
-            while written < len(line):
-                written += os.write(self._file, line[written:])
+            with held():
+                written = os.write(self._file, line)
+                while written < len(line):
+                    written += os.write(self._file, line[written:])
             with suppress(OSError):  # some file systems cannot; the line is written all the same
                 os.fsync(self._file)
         except OSError as error:

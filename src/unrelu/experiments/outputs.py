@@ -122,8 +122,11 @@ def read_section(folder: Path) -> dict[str, Any] | None:
         return None
     if not isinstance(about, dict) or not set(about) >= PARTS:
         return None
-    wanted = [f"{table['name']}.csv" for table in about["tables"]] + ["trials.csv"]
-    wanted += [f"{picture['name']}.svg" for picture in about["pictures"]]
+    try:
+        wanted = [f"{table['name']}.csv" for table in about["tables"]] + ["trials.csv"]
+        wanted += [f"{picture['name']}.svg" for picture in about["pictures"]]
+    except (TypeError, KeyError):
+        return None
     return about if all((folder / name).is_file() for name in wanted) else None
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from unrelu.disk import together
 from unrelu.errors import InputError, is_integer
 from unrelu.experiments.base import Result, Sizes, Task
 from unrelu.experiments.journal import Journal, key_of
@@ -104,7 +105,7 @@ def reproduce(
     try:
         return run.go(jobs or cores())
     except InputError as error:
-        if "finished trial" in str(error):
+        if "finished trial" in str(error) or "not as this version" in str(error):
             raise
         count = len(journal.done)
         kept = f"{count} finished trial{'' if count == 1 else 's'} kept in {folder / LOG}"
@@ -150,6 +151,9 @@ class _Run:
     options: str
     quick: bool
 
+    def __post_init__(self) -> None:
+        self.before = set(self.journal.done)  # trials of earlier calls
+
     def go(self, jobs: int) -> Reproduction:
         done = self.journal.done
         left = {name: {key for t in tasks if (key := key_of(name, t)) not in done} for name, tasks in self.plan.items()}
@@ -188,7 +192,12 @@ class _Run:
                 result = experiment.conclude(self.sizes[name], rows, others)
             except Exception as error:
                 if len(kept) == len(self.plan[name]):
-                    raise
+                    if not any(key_of(name, task) in self.before for task in self.plan[name]):
+                        raise
+                    raise InputError(
+                        f"{self.folder / LOG} holds trials of {name} that are not as this version writes them "
+                        f"({type(error).__name__}: {error}); move it away, or choose another folder with -o"
+                    ) from error
                 # A setting whose every trial failed; what the other experiments found must not be lost with it.
                 trouble = f"no conclusion without the trials that failed ({type(error).__name__}: {error})"
                 found.troubles.append(Finished(name, {}, None, 0.0, trouble))
@@ -196,12 +205,14 @@ class _Run:
             found.results[name] = result
             command = f"unrelu reproduce {name}{self.options}"
             seconds = sum(seconds for _, (_, seconds) in kept)
-            write_files(self.folder / name, experiment, result, command, seconds, quick=self.quick)
+            with together():
+                write_files(self.folder / name, experiment, result, command, seconds, quick=self.quick)
             self.watcher.experiment(name, result)
         if ready:
-            self._write_page(found)
+            # The page with all of it is the last that is written; from there on Ctrl-C comes too late.
+            self._write_page(found, None if waiting else int(bool(found.troubles)))
 
-    def _write_page(self, found: Reproduction) -> None:
+    def _write_page(self, found: Reproduction, final: int | None) -> None:
         about: dict[str, Any] = {**machine(), "written": time.strftime("%Y-%m-%d %H:%M")}
         sections = []
         for name in EXPERIMENTS:
@@ -214,5 +225,13 @@ class _Run:
         ]
         about["seeds"] = {s["name"]: _seeds(s["sizes"]) for s in sections}
         about["failed trials"] = [f"{t.name}: {t.trouble}" for t in found.troubles]
-        write_text(self.folder / MARK, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-        write_text(found.report, page(self.folder, sections, about))
+        with together(final=final):
+            write_text(self.folder / MARK, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+            try:
+                text = page(self.folder, sections, about)
+            except (TypeError, ValueError, KeyError, AttributeError) as error:
+                raise InputError(
+                    f"a section.json in {self.folder} is not as this version writes it ({type(error).__name__}: "
+                    f"{error}); move it away, or choose another folder with -o"
+                ) from error
+            write_text(found.report, text)

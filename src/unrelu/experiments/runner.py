@@ -7,15 +7,16 @@ import os
 import signal
 import threading
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from time import perf_counter
 
 from unrelu.errors import InputError
 from unrelu.experiments.base import Row, Task
 from unrelu.experiments.inline import run_trial
+from unrelu.interrupts import held, on_leaving
 
 __all__ = ["Finished", "cores", "run_all"]
 
@@ -42,34 +43,111 @@ def cores() -> int:
 def run_all(todo: Sequence[tuple[str, Task]], jobs: int) -> Generator[Finished, None, None]:
     """Run trials given by the name of their experiment and their task; yield each as it ends.
 
-    Closing it early (Ctrl-C, an error while storing) ends the processes.
+    Closing it early (an error while storing, a KeyboardInterrupt) ends the processes, and so does a signal that ends
+    this one.
     """
     if not todo:
         return
-    before = set(multiprocessing.active_children())
+    waiting = list(reversed(todo))
     with _one_thread():
-        pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare)
-        waiting = list(reversed(todo))
-        running: dict[Future[Finished], tuple[str, Task]] = {}
-        try:
-            while waiting or running:
-                # A few in reserve, so that no process waits for us; not all, so that the end is quick.
-                while waiting and len(running) < 2 * jobs:
-                    name, task = waiting.pop()
-                    running[pool.submit(_run, name, task)] = (name, task)
-                ended, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in ended:
-                    del running[future]
-                    yield future.result()
-        except BrokenProcessPool:
-            raise InputError(
-                "a process that ran trials was ended from outside, perhaps for want of memory; finished trials are "
-                "kept: give the same command again, with fewer --jobs"
-            ) from None
-        finally:
-            for process in set(multiprocessing.active_children()) - before if waiting or running else ():
-                process.terminate()
-            pool.shutdown(wait=True, cancel_futures=True)
+        team = _Team(min(jobs, len(todo)))
+    with team:
+        while waiting or team.busy:
+            waiting = team.give(waiting)
+            yield from team.ended()
+
+
+class _Team:
+    """Processes that run trials, a pipe to each: nothing is shared that would have to be cleared away."""
+
+    # One that runs and one in reserve, so that no process waits for us; not more, so that the end is quick.
+    RESERVE = 2
+
+    def __init__(self, size: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._given: dict[Connection, int] = {}
+        self._processes: list[BaseProcess] = []
+        on_leaving(self.end)
+        # A terminal sends Ctrl-C to all of us. It is the parent's business: a child never hears of it, from its first
+        # moment on. The tracker that Python starts along with the first child would undo that, so it comes before.
+        if os.name == "posix":
+            from multiprocessing.resource_tracker import ensure_running
+
+            with held():
+                ensure_running()
+        for _ in range(size):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs,), daemon=True)
+            with held(), _deaf():
+                process.start()
+                self._processes.append(process)
+            theirs.close()
+            self._given[ours] = 0
+
+    def __enter__(self) -> _Team:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.end()
+        for pipe in self._given:
+            pipe.close()  # which a process without work takes as the end
+        for process in self._processes:
+            process.join()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a trial is under way."""
+        return any(self._given.values())
+
+    def give(self, waiting: list[tuple[str, Task]]) -> list[tuple[str, Task]]:
+        """Give out work, from the end of the list; what is left of it is returned."""
+        for level in range(self.RESERVE):
+            for pipe, given in self._given.items():
+                if waiting and given <= level:
+                    with _alive():
+                        pipe.send(waiting[-1])
+                    self._given[pipe] += 1
+                    waiting = waiting[:-1]
+        return waiting
+
+    def ended(self) -> Iterator[Finished]:
+        """The trials that have ended, at least one."""
+        for pipe in wait([pipe for pipe, given in self._given.items() if given]):
+            assert isinstance(pipe, Connection)
+            with _alive():
+                finished = pipe.recv()
+            self._given[pipe] -= 1
+            yield finished
+
+    def end(self) -> None:
+        """Stop at once; what they had not told is lost."""
+        for process in self._processes:
+            process.kill()
+
+
+@contextmanager
+def _alive() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError):
+        raise InputError(
+            "a process that ran trials was ended from outside, perhaps for want of memory; finished trials are "
+            "kept: give the same command again, with fewer --jobs"
+        ) from None
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that are started inside never hear of Ctrl-C."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -86,13 +164,16 @@ def _one_thread() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _prepare() -> None:
-    """In each process: Ctrl-C is the parent's business, no library takes a second thread, no parent means the end."""
+def _serve(pipe: Connection) -> None:
+    """In each process: run what comes, until nothing comes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     from threadpoolctl import threadpool_limits
 
-    threadpool_limits(1)
+    threadpool_limits(1)  # no library takes a second thread
+    with suppress(EOFError, OSError):  # the parent has no more work, or is no more
+        while True:
+            pipe.send(_run(*pipe.recv()))
 
 
 def _leave_with_parent() -> None:

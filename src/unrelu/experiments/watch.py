@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from unrelu.experiments.base import Result
@@ -14,7 +14,16 @@ __all__ = ["Bars", "Lines"]
 
 
 class Lines(Watcher):
-    """A line per experiment, where nobody watches a terminal."""
+    """A line per experiment, where nobody watches a terminal.
+
+    Parameters
+    ----------
+    say : callable
+        Takes a line.
+    """
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
 
     def __enter__(self) -> Lines:
         return self
@@ -24,7 +33,7 @@ class Lines(Watcher):
 
     def experiment(self, name: str, result: Result) -> None:
         """Say that it is done."""
-        print(f"{name}: {len(result.rows)} trials done", file=sys.stderr, flush=True)  # noqa: T201
+        self._say(f"{name}: {len(result.rows)} trials done")
 
 
 class Bars(Watcher):
@@ -49,11 +58,13 @@ class Bars(Watcher):
         self._done = self._all = self._finished = self._planned = 0
 
     def __enter__(self) -> Bars:
-        self._bars.start()
+        with suppress(OSError):  # a terminal that has gone away is no reason to stop
+            self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bars.stop()
+        with suppress(OSError):
+            self._bars.stop()
 
     def begin(self, experiments: Sequence[str], kept: int, trials: int, cost: float) -> None:
         """Set the lengths of both bars; what was kept counts as done."""

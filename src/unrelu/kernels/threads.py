@@ -37,10 +37,6 @@ def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="unrelu")
 
 
-if hasattr(os, "register_at_fork"):  # a forked child inherits the pool but not its threads
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-
-
 class _Cores:
     """Who holds BLAS to one thread: the first to come does, the last to leave lets go."""
 
@@ -57,21 +53,36 @@ _cores = _Cores()
 @contextmanager
 def owning_the_cores() -> Iterator[int]:
     """Give tiles the threads that BLAS would have used, and BLAS one; nested and overlapping uses share them."""
-    with _cores.lock:
-        if _cores.owners == 0:
+    cores = _cores
+    with cores.lock:
+        if cores.owners == 0:
             blas = [library["num_threads"] for library in _controller().info() if library["user_api"] == "blas"]
-            _cores.workers = max(blas, default=1)
-            _cores.limit = _controller().limit(limits=1, user_api="blas")
-            _cores.limit.__enter__()
-        _cores.owners += 1
+            cores.workers = max(blas, default=1)
+            cores.limit = _controller().limit(limits=1, user_api="blas")
+            cores.limit.__enter__()
+        cores.owners += 1
     try:
-        yield _cores.workers
+        yield cores.workers
     finally:
-        with _cores.lock:
-            _cores.owners -= 1
-            if _cores.owners == 0:
-                _cores.limit.__exit__(None, None, None)
-                _cores.workers = 1
+        if cores is _cores:  # else this is a child that was forked inside, and it has its own
+            with cores.lock:
+                cores.owners -= 1
+                if cores.owners == 0:
+                    cores.limit.__exit__(None, None, None)
+                    cores.workers = 1
+
+
+def _begin_anew() -> None:
+    """A forked child inherits the pool without its threads, and the limit without those who would lift it."""
+    global _cores
+    _pool.cache_clear()
+    inherited, _cores = _cores, _Cores()
+    if inherited.owners:
+        inherited.limit.__exit__(None, None, None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def map_chunks(function: Callable[[Chunk], Result], chunks: Sequence[Chunk]) -> list[Result]:

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+from unrelu.budget import OutOfTime, budget
 from unrelu.certify import certify
 from unrelu.delimited import printed_error
 from unrelu.shell import options
-from unrelu.shell.common import DONE, NOT_CONVERGED, guarded, mask_values, out, read_square, say, side_table
+from unrelu.shell.common import DONE, NOT_CONVERGED, guarded, mask_values, read_square, shown_table, side_table
+from unrelu.shell.streams import deliver, say
 
 __all__ = ["certify_command"]
 
@@ -39,27 +41,40 @@ def certify_command(
         bool, typer.Option("--stress/--no-stress", help="Look for a stress where linear steps do not prove everything.")
     ] = True,
     seed: Annotated[int, typer.Option(help="Seed of the searches.")] = 0,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Most seconds of wall-clock time; then nothing is said to be proved, with exit code 1. Reading the "
+            "file and single steps of linear algebra are not cut short.",
+        ),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> int:
     """Say what the seen entries prove about the others: exit code 0 if the completed matrix is unique, 1 if not."""
     limit = options.checked_threshold(threshold, no_threshold)
+    seconds = options.checked_seconds(max_seconds)
     table, names = read_square(file, header, labels, missing)
     if data_error is None and file.suffix.lower() in TEXT:
         data_error = printed_error(file)
         if data_error is not None and not as_json:
             say(f"entries are taken to be right to {data_error:g}, half the last printed digit (--data-error)")
-    certificate = certify(
-        table,
-        rank,
-        threshold=limit,
-        seen=seen,
-        unknown=None if unknown is None else mask_values(side_table(unknown, names), unknown),
-        data_error=data_error,
-        stress=stress,
-        rng=seed,
-    )
-    if as_json:
-        out(json.dumps(certificate.summary()))
-    else:
-        out(certificate.explain())
+    mask = None if unknown is None else mask_values(side_table(unknown, names), unknown)
+    try:
+        with budget(seconds):
+            certificate = certify(
+                shown_table(table),
+                rank,
+                threshold=limit,
+                seen=seen,
+                unknown=mask,
+                data_error=data_error,
+                stress=stress,
+                rng=options.checked_seed(seed),
+            )
+            told = json.dumps(certificate.summary()) if as_json else certificate.explain()
+    except OutOfTime:
+        say(f"not proved within {seconds:g} s, and not refuted; give --max-seconds more, or leave it out")
+        return NOT_CONVERGED
+    deliver(told)
     return DONE if certificate.unique else NOT_CONVERGED

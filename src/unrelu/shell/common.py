@@ -6,17 +6,23 @@ import functools
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import typer
 
+from unrelu.disk import check_target
 from unrelu.errors import CompletionWarning, InputError
 from unrelu.files import Table, read_matrix
-from unrelu.history import Record, Verdict
+from unrelu.history import Verdict
+from unrelu.interrupts import NOTHING_WRITTEN
+from unrelu.printable import printable
+from unrelu.progress import Lines
+from unrelu.shell.streams import say
 
 DONE, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -31,17 +37,13 @@ def guarded(command: Command) -> Command:
         try:
             code = command(*args, **kwargs)
         except KeyboardInterrupt:
-            say("interrupted; nothing was written")
+            say(NOTHING_WRITTEN)
             code = INTERRUPTED
         except InputError as error:
             say(f"error: {error}")
             code = BAD_INPUT
-        except BrokenPipeError:
-            # Whoever read our output has had enough; the result is where it was to be written.
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-            code = DONE
         except OSError as error:
-            say(f"error: {error.strerror or error}; the report could not be printed")
+            say(f"error: {error.strerror or error}{f' ({error.filename})' if error.filename else ''}")
             code = BAD_INPUT
         except MemoryError:
             say("error: the machine ran out of memory; pass fewer rows, or float32 values, which need half")
@@ -49,16 +51,6 @@ def guarded(command: Command) -> Command:
         raise typer.Exit(code)
 
     return wrapped  # type: ignore[return-value]
-
-
-def say(text: str) -> None:
-    """To the person, not into the pipe."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201
-
-
-def out(text: str) -> None:
-    """The report itself."""
-    print(text, flush=True)  # noqa: T201
 
 
 @contextmanager
@@ -83,24 +75,26 @@ def warn(notes: list[str]) -> None:
         say(f"warning: {note}")
 
 
-def watching(silent: bool, line: Callable[[Any], None]) -> dict[str, Any]:
-    """How a run shows that it lives: a bar on a terminal, lines elsewhere."""
-    bar = not silent and sys.stderr.isatty()
-    return {"progress": bar, "callback": None if silent or bar else line}
+@contextmanager
+def watching(silent: bool) -> Iterator[dict[str, Any]]:
+    """How a run shows that it lives, as arguments of the run: a bar on a terminal, lines elsewhere."""
+    if silent or sys.stderr.isatty():
+        yield {"progress": not silent, "callback": None}
+        return
+    with Lines(say) as lines:
+        yield {"progress": False, "callback": lines}
 
 
-def record_line(record: Record) -> None:
-    """Every tenth iteration in one line."""
-    if record.iteration % 10 == 0:
-        norm = "" if record.gradient_norm is None else f", gradient norm {record.gradient_norm:.3e}"
-        say(f"iteration {record.iteration}: objective {record.objective:.3e}{norm}")
+def exit_code(verdict: Verdict) -> int:
+    """0 for an answer, 1 for anything less."""
+    return DONE if verdict.answered else NOT_CONVERGED
 
 
 def ended(verdict: Verdict, quiet: bool) -> int:
-    """The exit code; if nothing else was said, a failure to converge is."""
-    if quiet and not verdict.converged:
+    """The exit code; if nothing else was said, that this is no answer is."""
+    if quiet and not verdict.answered:
         say(f"not converged: {verdict.reason}")
-    return DONE if verdict.converged else NOT_CONVERGED
+    return exit_code(verdict)
 
 
 def read_square(
@@ -144,6 +138,16 @@ def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:
     return table.rows or table.columns
 
 
+def shown_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Labels as they may stand in a sentence or a picture; files keep them as they are."""
+    return None if names is None else tuple(map(printable, names))
+
+
+def shown_table(table: Table) -> Table:
+    """The same table with labels that may stand in a sentence."""
+    return replace(table, rows=shown_names(table.rows), columns=shown_names(table.columns))
+
+
 def dense_values(table: Table) -> Any:
     """The values as a plain array."""
     return table.values if isinstance(table.values, np.ndarray) else table.values.toarray()
@@ -161,10 +165,16 @@ def check_output(path: Path, kinds: tuple[str, ...], inputs: list[Path]) -> None
     """Refuse a file that could not be written in the end, before the work starts."""
     if path.suffix.lower() not in kinds:
         raise InputError(f"{path.name} must end in {' or '.join(kinds)}")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder where a file was expected; name a file in it")
-    folder = path.resolve().parent
-    if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
-        raise InputError(f"{path} cannot be written, for {folder} is no folder you can write to; choose another")
-    if any(path.resolve() == source.resolve() for source in inputs):
-        raise InputError(f"{path} is an input and would be overwritten; choose another name for the output")
+    check_target(path, inputs=inputs, accepted=kinds)
+
+
+def distinct(written: Mapping[str, Path | None]) -> None:
+    """Refuse outputs that would overwrite each other; by the option that names them."""
+    found: dict[str, str] = {}
+    for name, path in written.items():
+        if path is None:
+            continue
+        real = os.path.realpath(path)
+        if real in found:
+            raise InputError(f"{found[real]} and {name} must be two files, got {path} for both")
+        found[real] = name

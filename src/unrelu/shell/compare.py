@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from unrelu.compare import PLANTED, compare
 from unrelu.comparison import Comparison, Row
+from unrelu.disk import together
 from unrelu.errors import InputError
+from unrelu.files import Table
+from unrelu.interrupts import farewell
 from unrelu.shell import options
 from unrelu.shell.common import (
     DONE,
     check_output,
     dense_values,
+    distinct,
     guarded,
     kept_warnings,
     mask_values,
-    out,
     read_square,
-    say,
     side_table,
     warn,
-    watching,
 )
+from unrelu.shell.streams import deliver, out, say
 
 __all__ = ["compare_command"]
 
@@ -71,16 +74,20 @@ def compare_command(
     for path, kinds in outputs:
         if path is not None:
             check_output(path, kinds, inputs)
+    distinct({"--csv": csv, "--json": json_, "--plot": plot})
+    drawn = None if planted is None else _planted(planted)
     table, names = None, None
     if file is not None:
         table, names = read_square(file, header, labels, missing)
         if rank is None:
             raise InputError(f"compare needs the --rank of {file.name}")
+    watched = _Watched(quiet, _about(table, rank, drawn, trials, stopping))
+    farewell(show=watched.show)
     with kept_warnings() as notes:
         comparison = compare(
             None if table is None else table.values,
             rank,
-            planted=None if planted is None else _planted(planted),
+            planted=drawn,
             methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
             trials=trials,
             truth=None if truth is None else dense_values(side_table(truth, names)),
@@ -89,16 +96,48 @@ def compare_command(
             unknown=None if unknown is None else mask_values(side_table(unknown, names), unknown),
             stopping=stopping,
             budget=budget,
-            rng=seed,
-            **watching(quiet, _row_line),
+            rng=options.checked_seed(seed),
+            progress=not quiet and sys.stderr.isatty(),
+            callback=watched,
         )
     warn(notes)
-    if comparison.rows:
-        out(str(comparison))
     if comparison.interrupted:
+        watched.show()
         raise KeyboardInterrupt
-    _write_comparison(comparison, csv, json_, plot, quiet)
+    _write_comparison(comparison, csv, json_, plot)
+    deliver(str(comparison))
+    for path in (csv, json_, plot):
+        if path is not None and not quiet:
+            say(f"wrote {path}")
     return DONE
+
+
+class _Watched:
+    """Keeps the rows as they come, for a comparison that is interrupted; says them where no bar does."""
+
+    def __init__(self, quiet: bool, about: dict[str, Any]) -> None:
+        self._rows: list[Row] = []
+        self._about = about
+        self._lines = not (quiet or sys.stderr.isatty())
+
+    def __call__(self, row: Row) -> None:
+        self._rows.append(row)
+        if self._lines:
+            say(f"trial {row.trial + 1}, {row}")
+
+    def show(self) -> None:
+        """The table of what had ended."""
+        if self._rows:
+            out(str(Comparison(tuple(self._rows), self._about, interrupted=True)))
+
+
+def _about(table: Table | None, rank: Any, drawn: Any, trials: int, stopping: str) -> dict[str, Any]:
+    """What the head of a table says."""
+    about: dict[str, Any] = {"rank": rank, "sigma": None, "trials": trials, "stopping": stopping}
+    if table is not None:
+        return about | {"size": table.values.shape[0]}
+    n, planted_rank, sigma = drawn
+    return about | {"size": n, "rank": planted_rank if rank is None else rank, "sigma": sigma}
 
 
 def _planted(text: str) -> tuple[int, int, float]:
@@ -109,21 +148,13 @@ def _planted(text: str) -> tuple[int, int, float]:
         raise InputError(f"--planted must be {PLANTED}; got {text!r}") from None
 
 
-def _row_line(row: Row) -> None:
-    say(f"trial {row.trial + 1}, {row}")
+def _write_comparison(comparison: Comparison, csv: Path | None, json_: Path | None, plot: Path | None) -> None:
+    with together(final=DONE):
+        if csv is not None:
+            comparison.to_csv(csv)
+        if json_ is not None:
+            comparison.to_json(json_)
+        if plot is not None:
+            from unrelu.plots import draw_comparison, save_figure
 
-
-def _write_comparison(
-    comparison: Comparison, csv: Path | None, json_: Path | None, plot: Path | None, quiet: bool
-) -> None:
-    if csv is not None:
-        comparison.to_csv(csv)
-    if json_ is not None:
-        comparison.to_json(json_)
-    if plot is not None:
-        from unrelu.plots import draw_comparison, save_figure
-
-        save_figure(draw_comparison(comparison), plot)
-    for path in (csv, json_, plot):
-        if path is not None and not quiet:
-            say(f"wrote {path}")
+            save_figure(draw_comparison(comparison), plot)

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from unrelu.shell.common import guarded, out
+from unrelu.shell import options
+from unrelu.shell.common import guarded
+from unrelu.shell.streams import out
 
 __all__ = ["demo_command"]
 
@@ -24,4 +26,4 @@ def demo_command(
     """Complete a built-in matrix of which only the non-negative entries are shown, and draw it."""
     from unrelu.demo import run_demo
 
-    return run_demo(output, size, rank, seed, out)
+    return run_demo(output, size, rank, options.checked_seed(seed), out)

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from unrelu.disk import together
 from unrelu.distances.complete import complete_distances
 from unrelu.distances.completion import DistanceCompletion
 from unrelu.errors import InputError
 from unrelu.history import Stop
 from unrelu.measurements import read_distances
 from unrelu.positions import check_positions_target, write_positions
+from unrelu.printable import printable
 from unrelu.restraints import read_anchors, read_bounds
 from unrelu.shell import options
-from unrelu.shell.common import check_output, ended, guarded, kept_warnings, out, record_line, warn, watching
+from unrelu.shell.common import (
+    check_output,
+    distinct,
+    ended,
+    exit_code,
+    guarded,
+    kept_warnings,
+    shown_names,
+    warn,
+    watching,
+)
+from unrelu.shell.streams import deliver, out
 
 __all__ = ["locate_command"]
 
@@ -54,6 +67,7 @@ def locate_command(
     loss: Annotated[str, typer.Option(help="How misfit is measured; auto finds out.")] = "auto",
     tol: options.Tol = None,
     max_iter: options.MaxIter = None,
+    max_seconds: options.MaxSeconds = None,
     seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same answer.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Where to draw a map: .png, .svg or .pdf.")] = None,
     quiet: options.Quiet = False,
@@ -65,16 +79,20 @@ def locate_command(
         raise InputError(f"--dim must be at least 1, the number of coordinates of a point, got {dim}")
     if sigma is not None and not sigma > 0:
         raise InputError(f"--sigma must be a positive number, got {sigma:g}; leave it out to have it estimated")
+    seconds = options.checked_seconds(max_seconds)
     check_positions_target(output, dim, inputs=inputs)
     if plot is not None:
-        check_output(plot, (".png", ".svg", ".pdf"), [*inputs, output])
+        check_output(plot, (".png", ".svg", ".pdf"), inputs)
         if dim > 3:
             raise InputError(f"--plot draws up to three dimensions, got --dim {dim}; leave it out")
+    distinct({"--output": output, "--plot": plot})
     measured = read_distances(
         file, layout=layout, header=header, labels=labels, missing=missing or (), repeats=sigma is not None
     )
     lower, upper = (None, None) if bounds is None else read_bounds(bounds, measured.names)
-    with kept_warnings() as notes:
+    shown = shown_names(measured.names)
+    limited: dict[str, Any] = {} if seconds is None else {"max_seconds": seconds}
+    with kept_warnings() as notes, watching(quiet or as_json) as watched:
         completion = complete_distances(
             measured.data,
             dim,
@@ -88,42 +106,40 @@ def locate_command(
             start=start,
             max_iter=max_iter,
             tol=tol,
-            rng=seed,
-            **watching(quiet or as_json, record_line),
-            names=measured.names,
+            rng=options.checked_seed(seed),
+            names=shown,
+            **limited,
+            **watched,
         )
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
-    write_positions(
-        output,
-        completion.points,
-        names=measured.names,
-        determinacy=completion.determinacy.tolist(),
-        components=completion.components,
-        standard_errors=completion.standard_errors,
-        comment=f"{completion.size} points from {len(completion.pairs)} distances by unrelu locate",
-    )
-    if plot is not None:
-        from unrelu.plots import save_figure
-        from unrelu.plots_map import draw_map
+    with together(final=exit_code(completion.verdict)):
+        write_positions(
+            output,
+            completion.points,
+            names=measured.names,
+            determinacy=completion.determinacy.tolist(),
+            components=completion.components,
+            standard_errors=completion.standard_errors,
+            comment=f"{completion.size} points from {len(completion.pairs)} distances by unrelu locate",
+        )
+        if plot is not None:
+            from unrelu.plots import save_figure
+            from unrelu.plots_map import draw_map
 
-        save_figure(draw_map(completion), plot)
-    written = [str(path) for path in (output, plot) if path is not None]
+            save_figure(draw_map(completion), plot)
     if as_json:
         about = {**completion.summary(), "explanation": completion.explain()}
-        out(
-            json.dumps({**about, "output": str(output), "plot": None if plot is None else str(plot), "warnings": notes})
-        )
+        about |= {"output": str(output), "plot": None if plot is None else str(plot), "warnings": notes}
+        deliver(json.dumps(about), f"{output} is written")
     else:
         warn(notes)
         if not quiet:
-            _report(completion, written)
+            _report(completion, [path for path in (output, plot) if path is not None])
     return ended(completion.verdict, quiet)
 
 
-def _report(completion: DistanceCompletion, written: list[str]) -> None:
-    out(completion.explain())
+def _report(completion: DistanceCompletion, written: list[Path]) -> None:
     seconds = completion.history[-1].seconds if len(completion.history) else 0.0
-    out(f"Relative residual {completion.residual:.2e}, {seconds:.2f} s.")
-    for path in written:
-        out(f"wrote {path}")
+    told = [completion.explain(), f"Relative residual {completion.residual:.2e}, {seconds:.2f} s."]
+    out("\n".join(told + [f"wrote {printable(path)}" for path in written]))

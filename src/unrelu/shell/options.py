@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unrelu.errors import InputError
+from unrelu.errors import InputError, is_number
 
 File = Annotated[
     Path, typer.Argument(help="The matrix: .csv, .tsv, .npy, .npz or .mtx; empty, NA or NaN where nothing was seen.")
@@ -32,6 +32,14 @@ Labels = Annotated[
 ]
 Tol = Annotated[float | None, typer.Option(help="Relative gradient norm at which to stop.")]
 MaxIter = Annotated[int | None, typer.Option(help="Most iterations.")]
+MaxSeconds = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="Most seconds of wall-clock time; then the best so far is written, with exit code 1. Reading and writing "
+        "files, the method sdp, and single steps of linear algebra on large matrices are not cut short.",
+    ),
+]
 FirstSeed = Annotated[int, typer.Option(help="Seed of the first trial.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print a machine-readable summary.")]
@@ -42,3 +50,17 @@ def checked_threshold(threshold: float | None, no_threshold: bool) -> float | No
     if no_threshold and threshold is not None:
         raise InputError("--threshold and --no-threshold contradict each other; give one of them")
     return None if no_threshold else threshold or 0.0
+
+
+def checked_seconds(seconds: float | None) -> float | None:
+    """The time limit, if it is one."""
+    if seconds is not None and not (is_number(seconds) and seconds > 0):
+        raise InputError(f"--max-seconds must be a positive number of seconds, got {seconds:g}")
+    return seconds
+
+
+def checked_seed(seed: int) -> int:
+    """The seed, if it is one."""
+    if seed < 0:
+        raise InputError(f"--seed must be an integer ≥ 0, got {seed}")
+    return seed

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unrelu.errors import InputError
+from unrelu.interrupts import farewell
+from unrelu.printable import printable
 from unrelu.shell import options
-from unrelu.shell.common import DONE, INTERRUPTED, NOT_CONVERGED, guarded, out, say
+from unrelu.shell.common import DONE, INTERRUPTED, NOT_CONVERGED, guarded
+from unrelu.shell.streams import deliver, out, say
 
 if TYPE_CHECKING:
     from unrelu.experiments.reproduce import Reproduction
@@ -47,22 +49,25 @@ def reproduce_command(
 
     if not names:
         width = max(map(len, EXPERIMENTS))
-        for name, experiment in EXPERIMENTS.items():
-            out(f"{name:<{width}}  {experiment.title} ({experiment.where}{', extra' if experiment.extra else ''})")
-        out(f"{'all':<{width}}  every one of them except extras")
+        listed = [
+            f"{name:<{width}}  {experiment.title} ({experiment.where}{', extra' if experiment.extra else ''})"
+            for name, experiment in EXPERIMENTS.items()
+        ]
+        deliver("\n".join([*listed, f"{'all':<{width}}  every one of them except extras"]))
         return DONE
-    if seed < 0:
-        raise InputError(f"--seed must be an integer ≥ 0, got {seed}")
+    options.checked_seed(seed)
     folder = output if output is not None else Path(FOLDER + ("-quick" if quick else ""))
     began = time.perf_counter()
-    watcher = Bars() if sys.stderr.isatty() else Lines()
+    words = f"interrupted; finished trials are kept in {printable(folder)}, and the same command goes on from there"
+    farewell(words)
+    watcher = Bars() if sys.stderr.isatty() else Lines(say)
     try:
         with watcher:
             found = reproduce(
                 names, folder, trials=trials, quick=quick, jobs=jobs, rng=seed, force=force, watcher=watcher
             )
     except KeyboardInterrupt:
-        say(f"interrupted; finished trials are kept in {folder}, and the same command goes on from there")
+        say(words)
         return INTERRUPTED
     out(_summary(found, time.perf_counter() - began))
     for trouble in found.troubles[:5]:
@@ -79,4 +84,4 @@ def _summary(found: Reproduction, seconds: float) -> str:
             counts = f"{rows} lines"
         lines.append(f"{name}: {counts}")
     trials = f"{found.run} trials run, {found.kept} kept from before, {seconds:.0f} s"
-    return "\n".join([*lines, trials, f"wrote {found.report}"])
+    return "\n".join([*lines, trials, f"wrote {printable(found.report)}"])

@@ -1,0 +1,133 @@
+"""What ``unrelu complete`` writes and says of a completion, whatever its verdict and however little time is left."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.budget import OutOfTime, budget
+from unrelu.completion import Completion
+from unrelu.history import Stop, finite
+from unrelu.kernels.memory import require_memory
+
+__all__ = ["Answer"]
+
+# Seconds to find out what is determined, where the time was over before.
+GRACE = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A completion with what is known of its rows.
+
+    Attributes
+    ----------
+    completion : Completion
+    levels : array of str, or None
+        How far the data determine each row; None if there was no time to find out.
+    determined : array of bool
+        Rows whose entries have one value.
+    keep : bool
+        Write every entry.
+    """
+
+    completion: Completion
+    levels: NDArray[np.str_] | None
+    determined: NDArray[np.bool_]
+    keep: bool
+
+    @classmethod
+    def of(cls, completion: Completion, keep: bool, seconds: float | None) -> Answer:
+        """Find out what is determined, in the seconds that are left."""
+        try:
+            with budget(None if seconds is None else max(seconds, GRACE)):
+                return cls(completion, completion.determinacy, completion.determined, keep)
+        except OutOfTime:
+            return cls(completion, None, np.zeros(completion.size, bool), keep)
+
+    @property
+    def full(self) -> bool:
+        """Whether entries are written that the data do not determine: an unfinished fit is all there is."""
+        return self.keep or not self.completion.verdict.answered
+
+    def values(self, fit: bool) -> Any:
+        """The matrix to be written: the fit everywhere, or only where nothing was seen."""
+        completion = self.completion
+        if not self.full:
+            return completion.matrix("nan") if fit else completion.filled(undetermined="nan")
+        values = completion.matrix() if fit else completion.filled()
+        if self.keep or self.levels is None or not (self.levels == "no").any():
+            return values
+        everyone = np.arange(completion.size)
+        for row in everyone:
+            values[row, completion.entry_determinacy(row, everyone) == "no"] = np.nan
+        return values
+
+    def mask(self) -> Any:
+        """1 where an entry was seen or is determined."""
+        completion = self.completion
+        if self.levels is not None:
+            return (~np.isnan(np.asarray(completion.filled(undetermined="nan")))).astype(float)
+        whole = slice(0, completion.size)
+        return (~np.isnan(completion.seen_entries().block(whole, whole))).astype(float)
+
+    def errors(self) -> Any:
+        """The standard error of every entry, infinite where it is not determined; n×n, as the file will be."""
+        completion, places = self.completion, np.arange(self.completion.size)
+        require_memory(completion.size**2 * 40, f"the standard errors of a {completion.size}×{completion.size} matrix")
+        if self.levels is None:
+            return np.full((completion.size, completion.size), np.inf)
+        return completion.standard_errors(places[:, None], places)
+
+    def noise(self) -> dict[str, Any] | None:
+        """What the errors rest on, for JSON."""
+        if self.levels is None:
+            return None
+        return finite({**asdict(self.completion.noise), "method": self.completion.error_bars().method})
+
+    def noise_words(self) -> str:
+        """What the errors rest on."""
+        if self.levels is None:
+            return "there was no time for errors: all of them are written as infinite"
+        return f"{self.completion.noise}; errors by {self.completion.error_bars().method}"
+
+    def report(self, names: tuple[str, ...] | None) -> list[str]:
+        """What a person wants to know."""
+        about = self.completion.summary()
+        n, verdict = about["size"], self.completion.verdict
+        lines = [
+            f"{n}×{n} matrix, rank {about['rank']}, by {about['method']} from the {about['start']} start "
+            f"({about['loss']} loss)",
+            f"{about['iterations']} iterations, {about['seconds']:.2f} s, relative residual {about['residual']:.2e}",
+        ]
+        if about["error"] is not None:
+            lines.append(f"completion error against the truth {about['error']:.2e}")
+        lines.append(str(verdict))
+        if verdict.code is Stop.BEST_OF_RANK:
+            lines.append(
+                f"the data are not of rank {about['rank']}, as real data never are exactly of a rank: this is the best "
+                "fit of that rank that was found"
+            )
+        return lines + self._undetermined(names)
+
+    def _undetermined(self, names: tuple[str, ...] | None) -> list[str]:
+        if self.levels is None:
+            return ["there was no time to find out which rows the data determine; every entry of the fit is written"]
+        if not self.completion.verdict.answered:
+            no = np.flatnonzero(self.levels == "no")
+            left = f", but for those that can take any value, of {_listed(no, names)}" if no.size else ""
+            left = "" if self.keep else left
+            return [f"no row is called determined; the entries written are those of the best point found{left}"]
+        rows = np.flatnonzero(~self.determined)
+        if not rows.size:
+            return []
+        left = "kept" if self.keep else "left empty (--keep-undetermined writes them)"
+        return [f"not determined by the data: {_listed(rows, names)}; their unseen entries are {left}"]
+
+
+def _listed(rows: Any, names: tuple[str, ...] | None) -> str:
+    """Every row by name: whoever reads this will look them up."""
+    return f"row{'s' if rows.size > 1 else ''} " + ", ".join(names[i] if names else str(i) for i in rows)

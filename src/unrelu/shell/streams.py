@@ -1,0 +1,83 @@
+"""Standard output and standard error as they come: closed, full, or with another alphabet."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import sys
+from typing import TextIO
+
+from unrelu.errors import InputError
+from unrelu.printable import printable
+
+__all__ = ["deliver", "out", "prepare", "say"]
+
+# What our own sentences use, for terminals that do not know it.
+PLAIN = {"×": "x", "≥": ">=", "≤": "<=", "–": "-", "—": "-", "−": "-", "…": "...", "·": ".", "‖": "||", "ᵀ": "'"}
+PLAIN |= {"±": "+-", "σ": "sigma", "²": "^2", "Å": "A", "’": "'", "“": '"', "”": '"', "→": "->", "‑": "-"}
+
+
+def prepare() -> None:
+    """Make the three standard streams such that no word of ours can fail for its letters or for want of a stream."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Else the next file that is opened would be standard error, and messages would go into it.
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    codecs.register_error("unrelu", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="unrelu")
+
+
+def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Letters that a terminal cannot show, as it can."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    known = "".join(PLAIN.get(letter) or letter.encode("unicode_escape").decode("ascii") for letter in letters)
+    return known, error.end
+
+
+def say(text: str) -> None:
+    """One line to the person, not into the pipe. That it cannot be said changes nothing of what is done."""
+    _print(printable(text), sys.stderr)
+
+
+def out(text: str) -> None:
+    """The report, in words. That it cannot be printed is said, and changes nothing of what is done."""
+    error = _print(printable(text, keep="\n"), sys.stdout)
+    if error is not None and error.errno != errno.EPIPE:  # a reader who has had enough is no trouble
+        say(f"warning: the report cannot be printed: {error.strerror or error}")
+
+
+def deliver(text: str, kept: str = "") -> None:
+    """What was asked for on standard output: that it cannot be printed is an error, unless its reader has left.
+
+    Parameters
+    ----------
+    text : str
+        Of one line or several.
+    kept : str
+        What is written all the same, for the error.
+    """
+    error = _print(printable(text, keep="\n"), sys.stdout)
+    if error is not None and error.errno != errno.EPIPE:
+        reason = error.strerror or str(error)
+        advice = "; send it to another file" + (f" ({kept})" if kept else "")
+        raise InputError(f"standard output cannot be written: {reason}{advice}")
+
+
+def _print(text: str, stream: TextIO) -> OSError | None:
+    try:
+        stream.write(text + "\n")
+        stream.flush()
+    except OSError as error:
+        return error
+    except ValueError as error:  # closed
+        return OSError(errno.EBADF, str(error))
+    return None

@@ -20,7 +20,7 @@ from unrelu.placement import Placement, furthest_placement, steadied, undetermin
 from unrelu.problems.psd import PSDProblem
 from unrelu.restarts import restarts
 from unrelu.run import Outcome
-from unrelu.stopping import MaxIterations, ObjectiveBelow, StoppingRule
+from unrelu.stopping import MaxIterations, ObjectiveBelow, RelativeGradientNormBelow, StoppingRule
 from unrelu.task import CUT_SHORT, Task
 from unrelu.turning import joined
 from unrelu.verdicts import Evidence, verdict_on_best
@@ -37,6 +37,8 @@ SMALL, DOZENS = 100, 40
 BUDGET = 20_000
 # Further starts worth so many times the first fit: only then "nothing lower was found" says anything.
 TEN_TIMES = 10.0
+# How far a further start is followed before it is asked whether it leads lower by this share.
+EXPLORING, LOWER = RelativeGradientNormBelow(1e-7) | MaxIterations(80), 1e-4
 # Past the counting limit a perfect fit is one of many: one start, so many iterations, this relative residual will do.
 PAST_THE_LIMIT, PERFECT = 100, {"float64": 1e-9, "float32": 1e-4}
 # Steps in which rows with a place and those without are fitted together, where there is noise.
@@ -157,7 +159,13 @@ class _Search:
                 phase(f"starting ({name})")
                 factor = make(best)
                 phase(f"fitting (from {name})")
-                return task.attempt(name, factor, rule)
+                if self.best is None or self.past_the_limit:
+                    return task.attempt(name, factor, rule)
+                # Whether a further start leads lower shows long before its last digits.
+                rough = task.attempt(name, factor, rule | EXPLORING)
+                if rough.verdict.code in CUT_SHORT or not rough.point.value < (1 - LOWER) * self.best.point.value:
+                    return rough
+                return task.attempt(name, rough.point.factor, rule)
 
             return run_from
 

@@ -131,6 +131,23 @@ class TiledKernel:
         product *= 0.5
         return product
 
+    def curvature_matrix(self, U: Array, active: Weights | None) -> NDArray[np.float64]:
+        """The Gauss–Newton matrix whose product is :meth:`curvature`, of shape (nr, nr): for small problems only.
+
+        Its block (i, j) is S_ij u_j u_iᵀ, and the diagonal ones have Σ_j S_ij u_j u_jᵀ besides.
+        """
+        n, r = U.shape
+        S = np.zeros((n, n))
+        for tile in self.tiles:
+            weights = (tile.seen if active is None else active[tile.index]) * 0.5
+            S[tile.rows, tile.cols] = weights
+            S[tile.cols, tile.rows] = weights.T
+        V = U.astype(np.float64)
+        matrix = S[:, None, :, None] * V.T[None, :, :, None] * V[:, None, None, :]
+        own = np.arange(n)
+        matrix[own, :, own] += (S @ (V[:, :, None] * V[:, None, :]).reshape(n, r * r)).reshape(n, r, r)
+        return matrix.reshape(n * r, n * r)
+
     def residual_times(self, U: Array, V: Array) -> Array:
         """(S ∘ (UUᵀ − T)) V: the residual matrix applied to V; with U = 0 and ``observed``, −M_Ω V."""
 

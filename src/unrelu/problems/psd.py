@@ -113,6 +113,15 @@ class PSDProblem:
         """Gauss–Newton product ½JᵀJ D = (S ∘ (UDᵀ + DUᵀ)) U; ⟨D, ·⟩ is ½‖(UDᵀ + DUᵀ)_Ω‖_F²."""
         return self.kernel.curvature(point.factor, D, point.weights)
 
+    def curvature_matrix(self, point: Point, *, whole: bool = False) -> NDArray[np.float64]:
+        """The matrix of :meth:`curvature`, or of the ``whole`` Hessian, of shape (nr, nr): for small problems."""
+        matrix = self.kernel.curvature_matrix(point.factor, point.weights)
+        if whole:
+            n, r = point.factor.shape
+            residual = self.kernel.residual_times(point.factor, np.eye(n, dtype=self.dtype)).astype(np.float64)
+            matrix.reshape(n, r, n, r)[:, np.arange(r), :, np.arange(r)] += residual
+        return matrix
+
     def hessian(self, point: Point, D: Array) -> Array:
         """The Hessian product: the Gauss–Newton one plus the residual matrix times D."""
         return self.curvature(point, D) + self.kernel.residual_times(point.factor, D)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from unrelu.errors import InputError, is_integer, is_number
@@ -33,6 +34,8 @@ SLOW = 0.3
 # Levenberg–Marquardt damping in units of ‖∇F‖_F/‖U‖₂. Without it a rank above that of the data (columns of U that go
 # to zero) makes directions so long that the line search gives up; elsewhere nothing is lost, as it vanishes with ∇F.
 DAMPING = 0.3
+# Up to so many unknowns the equations of a direction are formed and solved as they are.
+DIRECT = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +101,11 @@ class GaussNewton(Solver[_State]):
     def step(self, problem: PSDProblem, state: _State) -> _State:
         """One direction and one line search."""
         point = state.point
-        D, inner = self._direction(problem, point, state.forcing, problem.hessian if state.slow else problem.curvature)
+        if point.factor.size <= DIRECT:
+            D, inner = _direct(problem, point, whole=state.slow), 1
+        else:
+            product = problem.hessian if state.slow else problem.curvature
+            D, inner = self._direction(problem, point, state.forcing, product)
         found, length, trials = _search(problem, point, D)
         details = {"step": length, "inner": float(inner), "trials": float(trials)}
         idle = 0
@@ -142,6 +149,33 @@ class GaussNewton(Solver[_State]):
             P = Y + U.dtype.type(new / now) * P
             now = new
         return D, self.max_inner
+
+
+def _direct(problem: PSDProblem, point: Point, *, whole: bool) -> Array:
+    """The direction from the matrix itself; ``whole``: with the Hessian's, where that is positive definite.
+
+    Rotations D = UK, K skew, are directions in which nothing changes. The gradient has no part along them, and with
+    their squares added to the matrix neither has the solution.
+    """
+    U = point.factor.astype(np.float64)
+    n, r = U.shape
+    gradient = point.gradient.astype(np.float64).ravel()
+    largest = max(float(np.linalg.norm(U, 2)) ** 2, float(np.finfo(np.float64).tiny))
+    shift = DAMPING * point.gradient_norm / np.sqrt(largest) + SMALLEST_SHARE * largest
+    turns = np.zeros((n, r, r * (r - 1) // 2))
+    for k, (a, b) in enumerate(zip(*np.triu_indices(r, 1), strict=True)):
+        turns[:, a, k], turns[:, b, k] = U[:, b], -U[:, a]
+    turns = turns.reshape(n * r, -1)
+    for with_residual in (True, False) if whole else (False,):
+        matrix = problem.curvature_matrix(point, whole=with_residual)
+        matrix += turns @ turns.T
+        matrix[np.diag_indices(n * r)] += shift
+        try:
+            solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix, check_finite=False), -gradient)
+        except np.linalg.LinAlgError:
+            continue
+        return solved.reshape(n, r).astype(point.factor.dtype)
+    return -point.gradient
 
 
 def _search(problem: PSDProblem, point: Point, D: Array) -> tuple[Point | None, float, int]:

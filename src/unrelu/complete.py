@@ -17,7 +17,7 @@ from unrelu.by_piece import complete_by_piece
 from unrelu.canonical import canonical_order
 from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, positions, unknown_name
-from unrelu.escalate import Attempts
+from unrelu.escalate import SMALL, Attempts
 from unrelu.history import Record, Stop, Verdict
 from unrelu.initialise import STARTS, Start
 from unrelu.inputs import same_labels
@@ -196,6 +196,8 @@ def complete(
         cpu_seconds=clock.cpu_spent,
         attempts=tuple(task.journal.attempts),
     )
+    if completion.verdict.code is Stop.UNDERDETERMINED and completion.at_floor and n <= SMALL:
+        completion = _settled_by_absence(completion)
     if missing.size and completion.verdict.converged:
         completion = _exactly(completion)
     _warn_of_rows(observations, completion.undetermined_rows)
@@ -252,6 +254,15 @@ def _cut_short(task: Task, end: BaseException) -> Attempts:
     with unlimited():
         outcome = task.cut_short(code, words)
     return Attempts(outcome, task.journal.start, (task.journal.start,), np.zeros(0, np.intp))
+
+
+def _settled_by_absence(completion: Completion) -> Completion:
+    """Counting what was seen is not all: what absence says may leave one matrix, and then that is proved."""
+    if not (completion.determinacy == "proved").all() or not (completion.components == 0).all():
+        return completion
+    words = "what was not seen leaves one matrix, which is proved"
+    verdict = Verdict(Stop.FITTED, f"{completion.verdict.reason}; but {words}")
+    return replace(completion, verdict=verdict, undetermined_rows=np.zeros(0, np.intp))
 
 
 def _exactly(completion: Completion) -> Completion:

@@ -19,6 +19,7 @@ from unrelu.certificates.direct import DataError
 from unrelu.certificates.intervals import entry_bounds, proved_places
 from unrelu.disk import replacing
 from unrelu.errors import InputError, unknown_name
+from unrelu.floor import NOISELESS
 from unrelu.history import History, Record, Stop, Verdict, finite
 from unrelu.inputs import same_labels
 from unrelu.kernels.memory import require_memory
@@ -196,8 +197,14 @@ class Completion:
             # Its square may be too small for a number, what is relative is not.
             misfit = self.residual * observations.scaled_norm if self.left is None else np.inf
             rng = np.random.default_rng([self.size, self.rank])  # the same question, the same answer
-            found = determine(observations, factor, error, misfit, rng, at_floor=self.verdict.answered)
+            found = determine(observations, factor, error, misfit, rng, at_floor=self.at_floor)
             return observations, error, found
+
+    @property
+    def at_floor(self) -> bool:
+        """Whether the fit is as good as the data allow; above its floor no row is called determined."""
+        exact = self.residual <= NOISELESS[self.factor.dtype.name]
+        return self.verdict.answered or (self.verdict.code is Stop.UNDERDETERMINED and exact)
 
     @property
     def determinacy(self) -> NDArray[np.str_]:

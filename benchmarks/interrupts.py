@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -24,8 +25,10 @@ import numpy as np
 
 SCRIPT = Path(sys.executable).with_name("unrelu")
 UNRELU = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "unrelu"]
-OBEYED, TOO_LATE, INTERPRETER, ENDED = "130, old state", "0, new state", "interpreter", "ended before"
-WRONG = "WRONG"
+OBEYED, TOO_LATE, ENDED, WRONG = "exit 130 and the old state", "exit 0 and the new one", "over before", "WRONG"
+# What the interpreter does with Ctrl-C before our first line: it has no handler yet, or raises where nobody catches.
+KILLED, STARTING, LOADING = "killed by the system", "in Python's own start", "while Python loads the start script"
+INTERPRETER = (KILLED, STARTING, LOADING)
 
 
 def listening():
@@ -112,6 +115,17 @@ COMMANDS = [
 ]
 
 
+def by_the_interpreter(words, code):
+    """Which of its ways to end this was; frames of files of ours, other than the first two, say that it was none."""
+    frames = re.findall(r'File "([^"]+)", line', words)
+    ours = [f for f in frames if re.search(r"/unrelu/(?!__init__\.py|__main__\.py)", f)]
+    if ours or any("numpy" in f for f in frames):
+        return WRONG
+    if not frames:
+        return KILLED if code == -signal.SIGINT else STARTING if "Fatal Python error" in words else WRONG
+    return LOADING if any(f.endswith("bin/unrelu") or "runpy" in f for f in frames) else STARTING
+
+
 def run(command, source, delay, env):
     """Start, interrupt after a delay, and say how it ended."""
     with tempfile.TemporaryDirectory() as place:
@@ -142,10 +156,8 @@ def run(command, source, delay, env):
         state = command.state(folder)
         code = process.returncode
         if "Traceback" in words or "Fatal Python error" in words or code < 0:
-            # Frames of the interpreter's own files and of the start script say that no line of ours had run.
-            ours = "unrelu/interrupts.py" in words or "unrelu/shell" in words or "unrelu/cli.py" in words
-            early = not ours and "numpy" not in words and state == "old" and alive
-            return (INTERPRETER if early else WRONG), f"code {code}, {state}: {words[-2000:]}", took
+            kind = by_the_interpreter(words, code) if state == "old" and alive else WRONG
+            return kind, f"code {code}, {state}: {words[-2000:]}", took
         if not alive:
             return (ENDED if (code, state) == (0, "new") else WRONG), f"code {code}, {state}: {words[-600:]}", took
         right = {(130, "old"): OBEYED, (0, "new"): TOO_LATE}
@@ -160,7 +172,7 @@ def main():
     options = parser.parse_args()
     draw = random.Random(options.seed)
     chosen = [command for command in COMMANDS if command.name in options.commands.split(",")]
-    wrong = 0
+    wrong = early = 0
     with tempfile.TemporaryDirectory() as place:
         source = Path(place, "inputs")
         source.mkdir()
@@ -183,7 +195,8 @@ def main():
                     print(f"{command.name} interrupted after {delay:.4f} s: {words}", flush=True)
             shares = ", ".join(f"{number} {kind}" for kind, number in found.most_common())
             print(f"{command.name}: {count} interrupts within {whole:.2f} s: {shares}; slowest end {slowest:.2f} s")
-    print(f"{wrong} wrong")
+            early += sum(found[kind] for kind in INTERPRETER)
+    print(f"{wrong} of {options.count} wrong; of {early} the interpreter decided before the first line of this package")
     sys.exit(wrong > 0)
 
 

@@ -93,12 +93,55 @@ def test_no_file_outgrows_a_room(path):
 def test_import_loads_neither_extras_nor_plotting():
     code = (
         "import sys, unrelu; "
+        "[getattr(unrelu, name) for name in unrelu.__all__ if name not in ('PSDCompleter', 'DistanceCompleter')]; "
         "late = ('matplotlib', 'pandas', 'torch', 'dask', 'sklearn', 'typer', 'rich', 'numba'); "
         "print([name for name in late if name in sys.modules])"
     )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+def fresh(code):
+    """What an interpreter prints that has loaded nothing of this yet."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_package_alone_loads_nothing():
+    """So that the command can obey Ctrl-C while NumPy is loaded."""
+    assert fresh("import sys, unrelu; print([n for n in sys.modules if n.startswith(('unrelu.', 'numpy'))])") == "[]"
+
+
+def test_type_checkers_see_the_names_that_are_loaded_late():
+    tree = ast.parse((SOURCE / "__init__.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: node.module.removeprefix("unrelu.")
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("unrelu.")
+        for alias in node.names
+    }
+    assert seen == unrelu._HOME
+    assert sorted(seen) == sorted(unrelu.__all__)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import unrelu.compare; print(callable(unrelu.compare), callable(unrelu.complete), callable(unrelu.certify))",
+        "from unrelu.certify import certify; import unrelu; print(unrelu.certify is certify, True, True)",
+        "from unrelu.complete import rank_checked; from unrelu import complete; print(callable(complete), True, True)",
+        "from unrelu import *; print(callable(complete), callable(PSDCompleter), callable(compare))",
+        "import unrelu as u; print(*map(callable, (u.datasets.planted, u.sampling.relu, u.plots.draw_beside)))",
+        "import unrelu; d = dir(unrelu); print('complete' in d, 'PSDCompleter' in d, '__version__' in d)",
+        "import unrelu; print(not hasattr(unrelu, 'nonsense'), not hasattr(unrelu, '_nonsense'), True)",
+        "import pickle, unrelu; print(pickle.loads(pickle.dumps(unrelu.complete)) is unrelu.complete, True, True)",
+    ],
+)
+def test_names_are_what_they_were_whatever_is_loaded_first(code):
+    assert fresh(code) == "True True True"
 
 
 def test_every_public_name_exists_and_is_documented():

@@ -55,7 +55,7 @@ def test_completes_every_format(folder, extension):
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
-    assert "converged" in done.stdout
+    assert "the data are fitted to rounding" in done.stdout
     assert f"wrote out.{extension}" in done.stdout
     assert "completion error against the truth" in done.stdout
     result = read_matrix(folder / f"out.{extension}").values
@@ -337,7 +337,7 @@ def test_version(folder):
 def test_demo_tells_the_story_and_writes_picture_and_file(folder):
     done = unrelu("demo", "-o", "shown", cwd=folder)
     assert done.returncode == 0, done.stderr
-    for word in ("rank        5", "iterations", "errors", "converged", "completed.png", "completed.csv"):
+    for word in ("rank        5", "iterations", "errors", "the data are fitted", "completed.png", "completed.csv"):
         assert word in done.stdout
     assert (folder / "shown" / "completed.png").read_bytes().startswith(b"\x89PNG")
     assert read_matrix(folder / "shown" / "completed.csv").values.shape == (200, 200)

@@ -52,7 +52,7 @@ class Broken(unrelu.GradientDescent):
         return super().step(problem, state)
 
 
-def row(method, trial=0, code="converged", error=1e-8, cpu=1.0, **more):
+def row(method, trial=0, code="fitted", error=1e-8, cpu=1.0, **more):
     return Row(method, trial, trial, code, "because", error=error, cpu_seconds=cpu, seconds=cpu, **more)
 
 
@@ -73,7 +73,7 @@ def test_every_method_has_a_row_with_every_number():
         assert (r.peak_bytes is None) == (r.seconds >= 1.5)
         assert r.peak_bytes is None or r.peak_bytes > 30 * 2 * 8
     best = found.summary()[0]
-    assert best["code"] == "converged"
+    assert best["converged"] == 1
     assert best["error"] < RECOVERED
 
 
@@ -220,7 +220,7 @@ def test_callback_gets_each_row():
     got = []
     found = compare(planted=(20, 2, 0.0), methods=FAST, trials=2, callback=got.append)
     assert tuple(got) == found.rows
-    assert str(got[0]).startswith("gauss-newton: converged, error ")
+    assert str(got[0]).startswith(f"gauss-newton: {got[0].code}, error ")
 
 
 def test_summary_is_sorted_by_verdict_then_decade_then_cpu():
@@ -233,6 +233,20 @@ def test_summary_is_sorted_by_verdict_then_decade_then_cpu():
         row("wild", code="diverged", error=np.inf, cpu=0.01),
     )
     assert [line["method"] for line in found.summary()] == ["fast", "slow", "inexact", "late", "wild", "absent"]
+
+
+def test_every_kind_of_answer_comes_before_what_is_none():
+    found = comparison(
+        row("stuck", code="stationary", error=1e-9),
+        row("noisy", code="fitted-to-noise", error=1e-2),
+        row("short", code="best-of-rank", error=1e-1),
+        row("exact", code="fitted"),
+    )
+    assert [line["method"] for line in found.summary()] == ["exact", "noisy", "short", "stuck"]
+    assert [line["converged"] for line in found.summary()] == [1, 1, 0, 0]
+    text = str(found)
+    assert "short: because" in text  # a rank that the data exceed is said
+    assert "noisy: because" not in text
 
 
 def test_summary_of_trials():
@@ -253,7 +267,7 @@ def test_table_says_what_a_person_needs():
     lines = text.splitlines()
     assert lines[0] == "9×9 matrix, rank 2, noise 0, relative stopping"
     assert lines[2].split() == ["method", "error", "CPU", "s", "memory", "verdict"]
-    assert lines[3].split() == ["fast", "1.00e-08", "1", "3", "MiB", "converged"]
+    assert lines[3].split() == ["fast", "1.00e-08", "1", "3", "MiB", "fitted"]
     assert lines[-1] == "gone: because"
 
 
@@ -451,7 +465,7 @@ def test_shell_interrupted_shows_what_had_ended(tmp_path):
     command = [sys.executable, "-m", "unrelu", "compare", *arguments]
     pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     child = subprocess.Popen(command, cwd=tmp_path, encoding="utf-8", env=PLAIN, preexec_fn=listening, **pipes)
-    assert child.stderr.readline().startswith("trial 1, gauss-newton: converged")
+    assert child.stderr.readline().startswith("trial 1, gauss-newton: ")
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
     assert child.returncode == 130

@@ -24,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import unrelu
 from unrelu.errors import CompletionWarning, InputError
 from unrelu.estimators import PSDCompleter
+from unrelu.history import Stop, Verdict
 
 NAN = np.nan
 # The default tolerance leaves about 1e-11 of the fitted entries; attaching rows may enlarge that a little.
@@ -476,3 +477,10 @@ def test_refusals_of_transform(split):
         completer.transform(np.full((1, 150), np.inf))
     with pytest.raises(InputError, match=re.escape("K must be a dense array with NaN where nothing was seen")):
         completer.embed(scipy.sparse.csr_array(np.ones((1, 150))))
+
+
+def test_a_rank_that_the_data_exceed_is_no_failure_to_converge():
+    """filterwarnings turns a warning into an error here."""
+    PSDCompleter()._warn_unless_converged(Verdict(Stop.BEST_OF_RANK, "real data are never of a rank"), stacklevel=1)
+    with pytest.warns(ConvergenceWarning, match=r"did not converge \(stationary\)"):
+        PSDCompleter()._warn_unless_converged(Verdict(Stop.STATIONARY, "no step helps"), stacklevel=1)

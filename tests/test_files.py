@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import stat
+import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from unrelu import disk
-from unrelu.disk import replacing
+from unrelu.disk import replacing, together
 from unrelu.errors import InputError
 from unrelu.files import READABLE, WRITABLE, Table, read_matrix, write_matrix
 
@@ -767,3 +768,80 @@ def test_check_target_refuses_what_is_closed(folder, monkeypatch):
         check_target,
         "m.csv",
     )
+
+
+def test_an_archive_that_is_nearly_nothing_but_one_value_is_refused_by_its_header(tmp_path):
+    """3 MB that unpack to 3.2 GB would be read for minutes, and 100,000 rows need 80 GB."""
+    path = tmp_path / "bomb.npz"
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (20000, 20000)})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("matrix.npy", header.getvalue() + bytes(2**20))  # the rest is never looked at
+    with pytest.raises(InputError, match=r"bomb.npz holds an array of 3.0 GiB \(20000×20000\) in 0.0 MiB, which is"):
+        read_matrix(path)
+
+
+def test_an_archive_that_packs_well_is_read(tmp_path):
+    values = np.full((600, 600), np.nan)
+    values[:, 0] = values[0] = 1.0
+    np.savez_compressed(tmp_path / "m.npz", matrix=values)
+    assert (tmp_path / "m.npz").stat().st_size < values.nbytes / 300
+    np.testing.assert_array_equal(read_matrix(tmp_path / "m.npz").values, values)
+
+
+def test_of_several_arrays_only_the_matrix_is_unpacked(tmp_path, monkeypatch):
+    np.savez(tmp_path / "m.npz", wide=np.arange(6.0).reshape(2, 3), long=np.arange(10.0))
+    read = []
+    original = np.lib.npyio.NpzFile.__getitem__
+    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", lambda self, key: read.append(key) or original(self, key))
+    assert read_matrix(tmp_path / "m.npz").values.shape == (2, 3)
+    assert set(read) == {"wide"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes on this system")
+def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path):
+    pipe, device = tmp_path / "pipe.csv", tmp_path / "device.csv"
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/null")
+    for path in (pipe, device):
+        for write in (write_matrix, lambda path, values: check_target(path)):
+            with pytest.raises(InputError, match=rf"{path.name} is a pipe or a device where a file was expected"):
+                write(path, np.eye(2))
+        with pytest.raises(InputError, match="is a pipe or a device"), replacing(path):
+            pass
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["device.csv", "pipe.csv"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_files_written_together_are_all_there_or_none(tmp_path):
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+    one.write_text("old")
+
+    def both(second):
+        with together():
+            write_matrix(one, np.eye(2))
+            assert one.read_text() == "old"
+            write_matrix(two, second)
+
+    with pytest.raises(InputError):
+        both(np.array(["text"]))
+    assert [p.name for p in tmp_path.iterdir()] == ["one.csv"]
+    assert one.read_text() == "old"
+    both(np.eye(3))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["one.csv", "two.csv"]
+    assert one.read_text() == "1.0,0.0\n0.0,1.0\n"
+
+
+def test_a_move_that_fails_says_what_is_in_place_already(tmp_path, monkeypatch):
+    original = os.replace
+    monkeypatch.setattr(os, "replace", lambda a, b: original(a, b) if b.name == "one.csv" else original("none", b))
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+
+    def both():
+        with together():
+            write_matrix(one, np.eye(2))
+            write_matrix(two, np.eye(2))
+
+    with pytest.raises(InputError, match=r"two.csv cannot be written: .*; already written: .*one.csv"):
+        both()
+    assert [p.name for p in tmp_path.iterdir()] == ["one.csv"]

@@ -170,7 +170,10 @@ def test_locate_moves_positions_and_map_together(tmp_path, moment, code):
         (tmp_path / name).write_text("old")
     done = struck(moment, "locate", "d.csv", "-d", 2, "-o", "p.csv", "--plot", "p.png", cwd=tmp_path)
     assert done.returncode == code, done.stderr
-    assert state(tmp_path, ["p.csv", "p.png"]) == (dict.fromkeys(["p.csv", "p.png"], "old" if code else "new"), ["d.csv"])
+    assert state(tmp_path, ["p.csv", "p.png"]) == (
+        dict.fromkeys(["p.csv", "p.png"], "old" if code else "new"),
+        ["d.csv"],
+    )
     assert "Traceback" not in done.stderr
 
 

@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -222,3 +226,35 @@ def test_bands_agree_with_the_paper_for_two_factors(loss, threshold, seen, monke
 
 def test_available_memory_is_known_here():
     assert memory.available_memory() > 2**20
+
+
+FORKED = """
+import os, sys, warnings
+warnings.simplefilter("ignore")  # newer versions of Python warn of forks in general
+import numpy
+from unrelu.kernels import threads
+
+def blas():
+    return max(library["num_threads"] for library in threads._controller().info() if library["user_api"] == "blas")
+
+threads._controller().limit(limits=2, user_api="blas")
+with threads.owning_the_cores():
+    inside = blas()
+    child = os.fork()
+    if child == 0:
+        found = blas(), threads._cores.owners
+        with threads.owning_the_cores():
+            found += (blas(),)
+        found += (blas(),)
+if child == 0:
+    print(*found, blas(), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(inside, blas())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+def test_a_child_forked_during_a_solve_has_blas_with_its_threads():
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["2", "0", "1", "2", "2", "1", "2"]

@@ -20,7 +20,7 @@ import typer
 
 import unrelu
 from unrelu.shell.certify import certify_command
-from unrelu.shell.common import DONE
+from unrelu.shell.common import DONE, guarded
 from unrelu.shell.compare import compare_command
 from unrelu.shell.complete import complete_command
 from unrelu.shell.demo import demo_command
@@ -48,8 +48,13 @@ def _about(
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
 ) -> None:
     if version:
-        deliver(f"unrelu {unrelu.__version__}")
-        raise typer.Exit(DONE)
+        _version()
+
+
+@guarded
+def _version() -> int:
+    deliver(f"unrelu {unrelu.__version__}")
+    return DONE
 
 
 # name, command, example

@@ -161,10 +161,7 @@ def complete(
         task = Task(problem, solver, stopping, generator, truth, told)
         phases = getattr(callback if bar is None else bar, "phase", None)
         with budget(stopping.time_limit, phases) as clock:
-            if auto_all and problem.norm > 0:
-                attempts = _escalated(task)
-            else:
-                attempts = _once(task, start)
+            attempts = _escalated(task) if auto_all and problem.norm > 0 else _once(task, start)
             outcome, start_name, missing = attempts.outcome, attempts.start, attempts.undetermined
     point, unit = outcome.point, observations.unit
     misfit = float(np.sqrt(4 * point.value))

@@ -58,7 +58,7 @@ class PairwiseCompleter(BaseEstimator):  # type: ignore[misc]
 
     def _warn_unless_converged(self, verdict: Verdict, *, stacklevel: int) -> None:
         """Warn as scikit-learn does; ``stacklevel`` as if the caller of this method warned."""
-        if not verdict.converged:
+        if not verdict.answered:
             warnings.warn(
                 f"{type(self).__name__} did not converge ({verdict.code.value}): {verdict.reason}",
                 ConvergenceWarning,

@@ -153,7 +153,8 @@ def _stationary(problem: PSDProblem, outcome: Outcome, words: str, evidence: Evi
     return Verdict(
         Stop.STATIONARY,
         f"{outcome.verdict.reason}, but the relative residual {residual:.2g} is above rounding and above the noise "
-        f"that fully seen blocks show, if any ({words}){remark}; try another start, a higher rank, or look for outliers",
+        f"that fully seen blocks show, if any ({words}){remark}; try another start, a higher rank, or look for "
+        "outliers",
     )
 
 

@@ -15,6 +15,7 @@ from unrelu.experiments.drawing import boxes, figure
 from unrelu.experiments.methods_verdicts import METHODS, READINGS, group_of, median_of, method_claims
 from unrelu.experiments.solve import descend, instance, off, paper_start
 from unrelu.factors import relative_error
+from unrelu.history import Record
 from unrelu.initialise import STARTS
 from unrelu.observations import Observations
 from unrelu.problems.psd import PSDProblem
@@ -22,6 +23,7 @@ from unrelu.run import run
 from unrelu.sampling import relu
 from unrelu.solvers import ADMM, GNMR, PAM, GaussNewton, MomentumPAM, ScaledGD, Solver
 from unrelu.stopping import MaxIterations, MaxSeconds
+from unrelu.task import Task as Solving
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -181,25 +183,19 @@ def _default(X: Any, rank: int, seed: Any, truth: Any) -> tuple[Any, Any, Any, R
     rule = solver.rule(None, observations.dtype) | MaxIterations(solver.max_iter)
     times: list[float] = []
     began = process_time()
-    found = complete_by_piece(
-        problem,
-        solver,
-        rule,
-        np.random.default_rng(seed),
-        truth=None,
-        callback=lambda _: times.append(process_time() - began),
-    )
+
+    def timed(_: Record) -> None:
+        times.append(process_time() - began)
+
+    found = complete_by_piece(Solving(problem, solver, rule, np.random.default_rng(seed), callback=timed))
     cpu = process_time() - began
     # The same run again, not timed, for the error at each of those times.
     errors: list[float] = []
-    complete_by_piece(
-        problem,
-        solver,
-        rule,
-        np.random.default_rng(seed),
-        truth=truth,
-        callback=lambda record: errors.append(np.nan if record.error is None else record.error),
-    )
+
+    def measured(record: Record) -> None:
+        errors.append(np.nan if record.error is None else record.error)
+
+    complete_by_piece(Solving(problem, solver, rule, np.random.default_rng(seed), truth, measured))
     factor = found.outcome.point.factor * np.sqrt(problem.unit)
     outcome = found.outcome
     about: Row = {"cpu": cpu, "iterations": outcome.history[-1].iteration, "code": outcome.verdict.code.value}

@@ -1,0 +1,488 @@
+"""The shell where things are not as they should be: streams, alphabets, hostile names, time that is over."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import unrelu
+import unrelu.shell.certify
+import unrelu.shell.complete
+import unrelu.shell.locate
+from helpers import relu_instance
+from unrelu.budget import OutOfTime, checkpoint
+from unrelu.cli import app
+from unrelu.completion import Completion
+from unrelu.datasets import points_in_cube, within
+from unrelu.errors import InputError
+from unrelu.files import read_matrix, write_matrix
+from unrelu.history import Record, Stop, Verdict
+from unrelu.plots import save_figure
+from unrelu.plots_map import draw_map
+from unrelu.printable import printable
+from unrelu.progress import Lines
+from unrelu.shell.answer import Answer
+
+COMMAND = f"{sys.executable} -m unrelu"
+PLAIN = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+
+
+def bash(line, cwd, **env):
+    return subprocess.run(
+        ["bash", "-c", line], cwd=cwd, capture_output=True, encoding="utf-8", env={**PLAIN, **env}, timeout=120
+    )
+
+
+def shell(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_matrix(tmp_path / "x.csv", relu_instance(30, 3)[1])
+    return tmp_path
+
+
+# Streams
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code"),
+    [
+        ("2>&1 | true; exit ${PIPESTATUS[0]}", 0),
+        ("| true; exit ${PIPESTATUS[0]}", 0),
+        ("2>/dev/full", 0),
+        (">/dev/full", 0),
+        ("2>&-", 0),
+        (">&-", 0),
+        ("<&- >&- 2>&-", 0),
+        ("--json | true; exit ${PIPESTATUS[0]}", 0),
+        ("--json >/dev/full", 2),
+        ("--json >/dev/full 2>&1", 2),
+    ],
+)
+def test_the_file_is_whole_and_the_exit_code_its_own_whatever_becomes_of_the_words(folder, redirection, code):
+    done = bash(f"{COMMAND} complete x.csv -r 3 -o out.csv --mask-out mask.csv {redirection}", folder)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    M, _ = relu_instance(30, 3)
+    np.testing.assert_allclose(read_matrix(folder / "out.csv").values, M, atol=1e-7)
+    assert (read_matrix(folder / "mask.csv").values == 1).all()
+    assert sorted(path.name for path in folder.iterdir()) == ["mask.csv", "out.csv", "x.csv"]
+    if redirection == "--json >/dev/full":
+        assert "error: standard output cannot be written: No space left on device; " in done.stderr
+        assert "(out.csv is written)" in done.stderr
+    if redirection == ">/dev/full":
+        assert "warning: the report cannot be printed: No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("certify x.csv -r 3 > /dev/full", 2),  # the report is all there is
+        ("certify x.csv -r 3 | true; exit ${PIPESTATUS[0]}", 0),
+        ("certify x.csv -r 3 2>/dev/full", 0),
+        ("--help > /dev/full", 2),
+        ("--version > /dev/full", 2),
+        ("complete none.csv -r 3 -o out.csv 2>&-", 2),
+    ],
+)
+def test_what_is_asked_for_on_standard_output_must_get_there(folder, line, code):
+    done = bash(f"{COMMAND} {line}", folder)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["complete x.csv -r 3 -o out.csv", "certify x.csv -r 3", "--help", "complete --help"]
+)
+def test_a_terminal_without_our_letters(folder, command):
+    done = bash(f"{COMMAND} {command}", folder, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout + done.stderr).isascii()
+    assert "Traceback" not in done.stderr
+    if command.startswith("complete x"):
+        assert done.stdout.startswith("30x30 matrix")
+
+
+def test_a_refusal_on_such_a_terminal(folder):
+    done = bash(f"{COMMAND} complete x.csv -r 3 -o out.csv --threshold 9", folder, PYTHONIOENCODING="ascii")
+    assert done.returncode == 2
+    assert "every seen entry must be >= threshold=9" in done.stderr
+
+
+# Names that are no text
+
+EVIL = "a\x1b[2J\r\n\u202eb"
+ESCAPED = r"a\x1b[2J\r\n\u202eb"
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        (EVIL, ESCAPED),
+        ("plain, ünïcode, 日本 and spaces\u00a0\u3000", "plain, ünïcode, 日本 and spaces\u00a0\u3000"),
+        ("\x7f\x9b\u2028\u2066\u200f\ufeff\x00", r"\x7f\x9b\u2028\u2066\u200f\ufeff\x00"),
+        ("\udcff", r"\udcff"),
+    ],
+)
+def test_printable(raw, shown):
+    assert printable(raw) == shown
+    assert printable(raw + "\n", keep="\n") == (shown + "\n" if raw != EVIL else ESCAPED.replace(r"\n", "\n") + "\n")
+
+
+def clean(text):
+    return all(letter.isprintable() or letter in "\n\u00a0" for letter in text)
+
+
+def test_labels_reach_the_terminal_escaped_and_the_file_as_they_are(folder):
+    M, _ = relu_instance(20, 3)
+    X = np.where(M >= 0, M, np.nan)
+    others = np.setdiff1d(np.flatnonzero(~np.isnan(X[7])), [7])
+    X[7, others[1:]] = X[others[1:], 7] = np.nan
+    names = [f"s{k}" for k in range(20)]
+    names[7] = EVIL
+    write_matrix(folder / "evil.csv", X, rows=names, columns=names)
+    done = shell("complete", "evil.csv", "-r", 3, "--no-threshold", "-o", "out.csv")
+    assert f"row {ESCAPED};" in done.stdout
+    assert clean(done.stdout)
+    assert clean(done.stderr)
+    assert read_matrix(folder / "out.csv").rows == tuple(names)
+    certified = shell("certify", "evil.csv", "-r", 3, "--no-threshold")
+    assert ESCAPED in certified.stdout
+    assert clean(certified.stdout + certified.stderr)
+
+
+def test_cells_and_paths_reach_the_terminal_escaped(folder):
+    (folder / "cell.csv").write_text("1,\x1b[31mred\u202e\n2,3\n", encoding="utf-8")
+    done = shell("complete", "cell.csv", "-r", 1, "-o", "out.csv", "--no-header", "--no-labels")
+    assert done.exit_code == 2
+    assert clean(done.stderr)
+    assert r"\x1b[31mred" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    (folder / "x\x1b]0;title\x07\n.csv").write_bytes((folder / "x.csv").read_bytes())
+    done = shell("complete", "x\x1b]0;title\x07\n.csv", "-r", 3, "-o", "y\x1b\n.csv")
+    assert done.exit_code == 0
+    assert r"wrote y\x1b\n.csv" in done.stdout
+    assert clean(done.stdout + done.stderr)
+    assert (folder / "y\x1b\n.csv").exists()
+    missing = shell("complete", "no\x1b\n.csv", "-r", 3, "-o", "out.csv")
+    assert missing.stderr == "error: no\\x1b\\n.csv does not exist; check the name and the folder it is in\n"
+
+
+def test_a_path_that_is_not_utf_8(folder):
+    os.rename(b"x.csv", b"\xff.csv")
+    done = bash(f"{COMMAND} complete $'\\xff.csv' -r 3 -o $'\\xfe.csv'", folder)
+    assert done.returncode == 0, done.stderr
+    assert r"wrote \udcfe.csv" in done.stdout
+    assert os.path.exists(b"\xfe.csv")
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_map_of_hostile_names_is_valid_xml_and_no_formula(tmp_path, dim):
+    points = points_in_cube(12, dim, rng=0)
+    names = [EVIL, "a$b$c", r"$\frac{$", "x & <y>", *map(str, range(8))]
+    completion = unrelu.complete_distances(within(points, 0.9), dim, names=names, rng=0)
+    save_figure(draw_map(completion), tmp_path / "m.svg")
+    ElementTree.parse(tmp_path / "m.svg")
+    figure = draw_map(completion)
+    written = [text.get_text().strip() for text in figure.axes[0].texts]
+    assert written[:4] == [ESCAPED, "a$b$c", r"$\frac{$", "x & <y>"]
+
+
+# Odd requests
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["demo", "--seed", "-1"], "error: --seed must be an integer ≥ 0, got -1"),
+        (["demo", "--size", "0"], "error: rank must be between 1 and n=0, got 5"),
+        (
+            ["complete", "x.csv", "-r", "3", "-o", "o.csv", "--seed", "-1"],
+            "error: --seed must be an integer ≥ 0, got -1",
+        ),
+        (["certify", "x.csv", "-r", "3", "--seed", "-1"], "error: --seed must be an integer ≥ 0, got -1"),
+        (["compare", "--planted", "9,1,0", "--seed", "-1"], "error: --seed must be an integer ≥ 0, got -1"),
+        (
+            ["complete", "x.csv", "-r", "3", "-o", "o.csv", "--max-seconds", "0"],
+            "error: --max-seconds must be a positive number of seconds, got 0",
+        ),
+        (
+            ["complete", "x.csv", "-r", "3", "-o", "o.csv", "--max-seconds", "nan"],
+            "error: --max-seconds must be a positive number of seconds, got nan",
+        ),
+        (
+            ["complete", "x.csv", "-r", "3", "-o", "o.csv", "--max-seconds", "5", "--tol", "-1"],
+            "error: --tol must be a number ≥ 0, got -1.0",
+        ),
+        (["complete", "x.csv", "-r", "3", "-o", "pipe.csv"], "error: pipe.csv is a pipe or a device"),
+        (["compare", "x.csv", "-r", "3", "--csv", "pipe.csv"], "error: pipe.csv is a pipe or a device"),
+    ],
+)
+def test_odd_requests_are_refused_in_one_line(folder, arguments, words):
+    os.mkfifo("pipe.csv")
+    done = shell(*arguments)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(words)
+    assert len(done.stderr.splitlines()) == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["pipe.csv", "x.csv"]
+
+
+# Verdicts and what is written
+
+
+def judged(code, levels, monkeypatch):
+    """A completion that ended as told, with rows determined as told."""
+    M, X = relu_instance(6, 2)
+    completion = unrelu.complete(X, 2, rng=0)
+    made = Completion(**{**vars_of(completion), "verdict": Verdict(code, "as told")})
+    monkeypatch.setattr(Completion, "determinacy", property(lambda self: np.array(levels)))
+    monkeypatch.setattr(Completion, "determined", property(lambda self: np.array(levels) == "generic"))
+
+    def entries(self, row, cols):
+        levels_ = np.array(levels)
+        worst = np.where((levels_[row] == "no") | (levels_[cols] == "no"), "no", "local")
+        return np.where(np.isnan(X[row, cols]), worst, "proved")
+
+    monkeypatch.setattr(Completion, "entry_determinacy", entries)
+    return M, X, made
+
+
+def vars_of(completion):
+    return {name: getattr(completion, name) for name in completion.__dataclass_fields__}
+
+
+@pytest.mark.parametrize("fit", [False, True])
+def test_of_what_is_no_answer_the_best_point_is_written_but_for_rows_that_can_move(monkeypatch, fit):
+    levels = ["local"] * 5 + ["no"]
+    _, X, completion = judged(Stop.MAX_SECONDS, levels, monkeypatch)
+    answer = Answer.of(completion, keep=False, seconds=None)
+    values = answer.values(fit)
+    unseen = np.isnan(X)
+    free = unseen.copy()
+    free[:5, :5] = False
+    assert np.array_equal(np.isnan(values), free)
+    assert free.any()
+    assert answer.report(None)[-1] == (
+        "no row is called determined; the entries written are those of the best point found, but for those that can "
+        "take any value, of row 5"
+    )
+    kept = Answer.of(completion, keep=True, seconds=None)
+    assert not np.isnan(kept.values(fit)).any()
+
+
+def test_the_best_fit_of_a_rank_is_an_answer_with_a_sentence(folder, monkeypatch):
+    _, _, completion = judged(Stop.BEST_OF_RANK, ["generic"] * 6, monkeypatch)
+    words = "the data are not of rank 2, as real data never are exactly of a rank: this is the best fit of that rank"
+    assert any(line.startswith(words) for line in Answer.of(completion, False, None).report(None))
+    monkeypatch.setattr(unrelu.shell.complete, "complete", lambda *args, **options: completion)
+    done = shell("complete", "x.csv", "-r", 2, "-o", "out.csv")
+    assert done.exit_code == 0
+    assert words in done.stdout
+    quiet = shell("complete", "x.csv", "-r", 2, "-o", "out.csv", "--quiet")
+    assert (quiet.exit_code, quiet.stdout, quiet.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("code", [Stop.STATIONARY, Stop.UNDERDETERMINED, Stop.MAX_SECONDS, Stop.STALLED])
+def test_what_is_no_answer_exits_with_1_and_says_so_even_quietly(folder, monkeypatch, code):
+    _, _, completion = judged(code, ["local"] * 6, monkeypatch)
+    monkeypatch.setattr(unrelu.shell.complete, "complete", lambda *args, **options: completion)
+    done = shell("complete", "x.csv", "-r", 2, "-o", "out.csv", "--quiet")
+    assert (done.exit_code, done.stdout, done.stderr) == (1, "", "not converged: as told\n")
+    assert not np.isnan(read_matrix(folder / "out.csv").values).any()
+
+
+def test_an_interrupted_completion_is_not_written(folder, monkeypatch):
+    _, _, completion = judged(Stop.INTERRUPTED, ["local"] * 6, monkeypatch)
+    monkeypatch.setattr(unrelu.shell.complete, "complete", lambda *args, **options: completion)
+    done = shell("complete", "x.csv", "-r", 2, "-o", "out.csv")
+    assert (done.exit_code, done.stderr) == (130, "interrupted; nothing was written\n")
+    assert not (folder / "out.csv").exists()
+
+
+# Time
+
+
+def test_max_seconds_goes_to_complete_beside_the_rule_of_the_method(folder, monkeypatch):
+    given = {}
+    original = unrelu.shell.complete.complete
+
+    def spy(*args, **options):
+        given.update(options)
+        return original(*args, **options)
+
+    monkeypatch.setattr(unrelu.shell.complete, "complete", spy)
+    assert shell("complete", "x.csv", "-r", 3, "-o", "out.csv", "--max-seconds", 7).exit_code == 0
+    assert repr(given["tol"]) == "RelativeGradientNormBelow(1e-15) | MaxSeconds(7)"
+    assert shell("complete", "x.csv", "-r", 3, "-o", "out.csv", "--max-seconds", 7, "--tol", 1e-9).exit_code == 0
+    assert repr(given["tol"]) == "RelativeGradientNormBelow(1e-09) | MaxSeconds(7)"
+    assert shell("complete", "x.csv", "-r", 3, "-o", "out.csv", "--tol", 1e-9).exit_code == 0
+    assert given["tol"] == 1e-9
+
+
+def test_max_seconds_writes_the_best_so_far(folder):
+    _, X = relu_instance(200, 10, sigma=0.5)
+    write_matrix(folder / "slow.npy", X)
+    options = ("--method", "gradient-descent", "--tol", 0, "--max-iter", 10**7, "--max-seconds", 0.5)
+    done = shell("complete", "slow.npy", "-r", 10, "-o", "out.npy", "--json", *options)
+    assert done.exit_code == 1, done.stderr
+    assert json.loads(done.stdout)["code"] == "max-seconds"
+    assert np.load(folder / "out.npy").shape == (200, 200)
+
+
+def test_where_no_time_is_left_for_what_is_determined_everything_is_written_and_said(monkeypatch):
+    _, X, completion = judged(Stop.MAX_SECONDS, ["no"] * 6, monkeypatch)
+    seconds = []
+
+    def late(self):
+        seconds.append(unrelu.budget.current().seconds)
+        raise OutOfTime
+
+    monkeypatch.setattr(Completion, "determinacy", property(late))
+    answer = Answer.of(completion, keep=False, seconds=-3.0)
+    assert seconds == [1.0]  # a moment is always given
+    assert not np.isnan(answer.values(fit=False)).any()
+    assert np.array_equal(answer.mask() == 1, ~np.isnan(X))
+    assert np.isinf(answer.errors()).all()
+    assert answer.noise() is None
+    assert "there was no time to find out which rows the data determine" in answer.report(None)[-1]
+
+
+def test_max_seconds_of_locate(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_matrix(tmp_path / "d.csv", within(points_in_cube(12, 2, rng=0), 0.9))
+    given = {}
+
+    def spy(*args, **options):
+        given.update(options)
+        raise InputError("enough")
+
+    monkeypatch.setattr(unrelu.shell.locate, "complete_distances", spy)
+    shell("locate", "d.csv", "-d", 2, "-o", "p.csv", "--max-seconds", 7)
+    assert given["max_seconds"] == 7
+    given.clear()
+    shell("locate", "d.csv", "-d", 2, "-o", "p.csv")
+    assert "max_seconds" not in given
+
+
+def test_max_seconds_of_certify(folder, monkeypatch):
+    def endless(*args, **options):
+        while True:
+            checkpoint()
+
+    monkeypatch.setattr(unrelu.shell.certify, "certify", endless)
+    done = shell("certify", "x.csv", "-r", 3, "--max-seconds", 0.01)
+    assert done.exit_code == 1
+    assert "not proved within 0.01 s, and not refuted; " in done.stderr
+    assert done.stdout == ""
+
+
+def test_help_says_what_max_seconds_does_not_cover():
+    text = " ".join(shell("complete", "--help").stdout.replace("│", " ").split())
+    assert "Reading and writing files, the method sdp, and single steps of linear algebra" in text
+
+
+# How a run shows that it lives
+
+
+def test_a_phase_is_named_once_it_takes_a_while():
+    told = []
+    lines = Lines(told.append)
+    began = lines._began
+    lines.phase("placing rows")
+    started = lines._began
+    lines.look(started + 0.5)
+    assert told == []
+    lines.look(started + 1.5)
+    lines.look(started + 2.0)
+    assert told == ["placing rows, 2 s so far"]
+    lines.look(started + 12.0)
+    assert told[1:] == ["placing rows, 12 s so far"]
+    lines.phase("fitting")
+    assert lines._began >= began
+    lines.look(lines._began + 20.0)
+    assert told[2:] == ["fitting, 20 s so far"]
+
+
+def test_iterations_are_said_every_tenth_and_keep_phases_quiet():
+    told = []
+    lines = Lines(told.append)
+    lines.phase("fitting")
+    for k in range(21):
+        lines(Record(k, 1.0, 0.1, 0.0))
+    assert [line.split(":")[0] for line in told] == ["iteration 0", "iteration 10", "iteration 20"]
+    lines.look(lines._last + 0.9)
+    assert len(told) == 3
+
+
+def test_lines_tick_by_themselves(monkeypatch):
+    monkeypatch.setattr("unrelu.progress.SOON", 0.01)
+    from threading import Event
+
+    heard = Event()
+    with Lines(lambda line: heard.set()) as lines:
+        lines.phase("finding fully seen blocks")
+        assert heard.wait(30)
+
+
+def test_the_bar_names_the_phase():
+    from unrelu.losses import OneSided
+    from unrelu.observations import Observations
+    from unrelu.problems.psd import PSDProblem
+    from unrelu.progress import Bar
+    from unrelu.stopping import MaxIterations
+
+    problem = PSDProblem(Observations.of(relu_instance(6, 2)[1], threshold=0.0, seen="above"), 2, OneSided())
+    bar = Bar(problem, MaxIterations(5))
+    bar.phase("placing rows")
+    assert bar._bar.tasks[0].description == "placing rows"
+
+
+# reproduce
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"found": 7}', '{"found": {"nonsense": 1}}', '{"found": {"shares": "text"}}', '{"found": []}'],
+)
+def test_a_log_of_the_wrong_shape_is_a_sentence_or_a_trial_to_run_again(tmp_path, line):
+    from unrelu.experiments import EXPERIMENTS
+    from unrelu.experiments.reproduce import reproduce
+
+    experiment = EXPERIMENTS["figure-orthants"]
+    (task,) = experiment.tasks(experiment.sizes(quick=True, trials=1, rng=0))
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "reproduction.json").write_text("{}")
+    entry = {
+        "experiment": "figure-orthants",
+        "version": unrelu.__version__,
+        "task": task,
+        "seconds": 1,
+        **json.loads(line),
+    }
+    (folder / "trials.jsonl").write_text(json.dumps(entry) + "\n")
+    options = dict(quick=True, trials=1, jobs=1)
+    if isinstance(entry["found"], dict):
+        words = (
+            r"trials.jsonl holds trials of figure-orthants that are not as this version writes them .*; move it away"
+        )
+        with pytest.raises(InputError, match=words):
+            reproduce(["figure-orthants"], folder, **options)
+    else:
+        assert reproduce(["figure-orthants"], folder, **options).run == 1
+
+
+def test_a_section_of_the_wrong_shape_is_left_out(tmp_path):
+    from unrelu.experiments.outputs import PARTS, read_section
+
+    Path(tmp_path, "section.json").write_text(json.dumps({**dict.fromkeys(PARTS), "tables": [7], "pictures": []}))
+    assert read_section(tmp_path) is None

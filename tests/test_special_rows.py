@@ -10,11 +10,9 @@ CALLED = ("proved", "generic")
 
 def agree(X, U, V, threshold=None):
     """Whether two factors fit the same seen entries, and both what absence says."""
-    seen = ~np.isnan(X)
-    same = np.allclose((U @ U.T)[seen], (V @ V.T)[seen], rtol=0, atol=1e-12)
-    return same and (
-        threshold is None or (((U @ U.T)[~seen] < threshold).all() and ((V @ V.T)[~seen] < threshold).all())
-    )
+    seen, M, N = ~np.isnan(X), U @ U.T, V @ V.T
+    same = np.allclose(M[seen], N[seen], rtol=0, atol=1e-12)
+    return same and (threshold is None or bool((np.maximum(M, N)[~seen] < threshold).all()))
 
 
 # --- two matrices that fit -----------------------------------------------------------------------------------------

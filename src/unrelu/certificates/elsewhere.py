@@ -228,6 +228,8 @@ def _batches(rows: _Movable, wanted: Indices, most_starts: int, rng: np.random.G
     most = int(np.clip(BATCH // (m * width) ** 2, 1, LARGEST_BATCH))
     together = min(FIRST_BATCH, most)
     here = rows.coordinates(rows.here)
+    # A row whose norm was seen keeps it; another may be anywhere.
+    reach = np.where(np.diag(rows.seen), np.linalg.norm(here, axis=1), 1.0)[:, None] / np.sqrt(width)
     batch: list[Floats] = []
     for number in range(count):
         checkpoint()
@@ -237,8 +239,7 @@ def _batches(rows: _Movable, wanted: Indices, most_starts: int, rng: np.random.G
             start = rows.coordinates(_mirrored(rows, wanted, rng))
         else:
             some: Bools = rng.random((m, 1)) < (rng.uniform(0.1, 1.0) if number % 4 == 1 else 1.0)
-            size = rng.uniform(1, WIDEST) * np.linalg.norm(here, axis=1, keepdims=True) / np.sqrt(width)
-            start = np.where(some, size * rng.standard_normal(here.shape), here)
+            start = np.where(some, rng.uniform(1, WIDEST) * reach * rng.standard_normal(here.shape), here)
         batch.append(start)
         if len(batch) == together or number == count - 1:
             yield np.array(batch)

@@ -10,7 +10,7 @@ from unrelu.budget import checkpoint
 from unrelu.certificates.direct import DataError
 from unrelu.observations import Observations
 
-__all__ = ["AGREES", "ROW_AGREES", "TINY", "cleared", "contradicted", "fits", "fitting", "gaps"]
+__all__ = ["AGREES", "ROW_AGREES", "TINY", "cleared", "contradicted", "fits", "fitting", "gaps", "noise_level"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -21,11 +21,11 @@ Bools = NDArray[np.bool_]
 AGREES, ROW_AGREES = 100.0, 1e4
 # Rows below this share of the factor's norm, of which only zeros were seen, are zero.
 TINY = 1e-8
-# With noise, an entry seen one way round may be beyond the threshold by this many times the median gap of the fit while
-# its mirror was not seen: that is ten standard deviations.
-CONTRADICTS = 15.0
-# Rows from which that median is taken.
-SAMPLE = 500
+# With noise, an entry seen one way round may be beyond the threshold by so many standard deviations although its mirror
+# was not seen.
+CONTRADICTS = 10.0
+# The median of |x| for x normal with unit variance, and rows from which a median is taken.
+MEDIAN, SAMPLE = 0.6745, 500
 
 
 def cleared(observations: Observations, factor: Floats) -> tuple[Floats, Bools]:
@@ -99,9 +99,15 @@ def contradicted(observations: Observations, factor: Floats, error: DataError, *
     sizes = np.linalg.norm(factor, axis=1)
     allowed = error.absolute + AGREES * error.relative * (sizes[i] * sizes[j] + abs(tau))
     if not agrees:
-        some = np.arange(0, n, n // SAMPLE + 1)
-        gap = gaps(observations, factor, some, some)[observations.pairs(some, some)[1]]
-        allowed += CONTRADICTS * float(np.median(gap)) if gap.size else 0.0
+        allowed += CONTRADICTS * noise_level(observations, factor)
     wrong = np.abs(seen - tau) > allowed
     rows[i[wrong]] = rows[j[wrong]] = True
     return rows
+
+
+def noise_level(observations: Observations, factor: Floats) -> float:
+    """The standard deviation of normal noise that leaves the median gap of the fit, from a sample of the rows."""
+    some = np.arange(0, observations.size, observations.size // SAMPLE + 1)
+    values, seen = observations.pairs(some, some)
+    gap = np.abs(values - factor[some] @ factor[some].T)[seen]
+    return float(np.median(gap)) / MEDIAN if gap.size else 0.0

@@ -39,6 +39,8 @@ FIRST_BATCH, LARGEST_BATCH, BATCH = 16, 64, 1e6
 STEPS, IDLE = 60, 10
 # Of rows of unit length: entries fitted to this are fitted, rows and entries changed by more than this have moved.
 FITTED, MOVED = 1e-8, 1e-3
+# With noise another place counts if all its misfit is below so many standard deviations and it is so far away.
+UNTOLD, FAR = 5.0, 0.05
 # Directions of a row that the body sees by less than this share count as free: what it sees may then still be fitted.
 UNSEEN = 1e-5
 # Rows of unit length are parallel if the sine of their angle is below this; a row is on a plane likewise.
@@ -56,28 +58,31 @@ def found_elsewhere(
     rng: np.random.Generator,
     *,
     regular: bool,
+    noise: float = 0.0,
 ) -> Bools:
     """Which of the ``wanted`` rows of ``rest`` have another place, with the ``body`` where it is.
 
     Without a body: all but the largest set found among which no entry changes. Seen entries are taken as the factor
-    has them. Rows in a position that is not ``regular`` are looked for longer. Where there are too many rows to search,
-    rows that repeat the direction of another are given up instead.
+    has them, to ``noise``, a standard deviation in units of ``observations.unit``. Rows in a position that is not
+    ``regular`` are looked for longer. Where there are too many to search, rows that repeat the direction of another are
+    given up instead.
     """
-    rows = _Movable.of(observations, factor, body, rest)
+    rows = _Movable.of(observations, factor, body, rest, noise)
     if rows.count > MOST_FREE and not wanted.all():  # rows that are not determined anyway may go wherever they like
         rest, lost = rest[wanted], np.zeros(len(rest), dtype=bool)
         every = np.ones(len(rest), dtype=bool)
-        lost[wanted] = found_elsewhere(observations, factor, body, rest, every, rng, regular=regular)
+        lost[wanted] = found_elsewhere(observations, factor, body, rest, every, rng, regular=regular, noise=noise)
         return lost
     if rows.count > MOST_FREE:
         return wanted & parallel_rows(factor[np.concatenate([rest, body])])[: len(rest)]
+    moved = FAR if noise else MOVED
     left, changed = wanted.copy(), np.zeros((len(rest), len(rest)), dtype=bool)
     for start in _batches(rows, np.flatnonzero(wanted), REGULAR_STARTS if regular else MOST_STARTS, rng):
         for places in _settled(rows, start):
             if body.size:
-                left &= np.linalg.norm(places - rows.here, axis=1) <= MOVED
+                left &= np.linalg.norm(places - rows.here, axis=1) <= moved
             else:
-                changed |= np.abs(places @ places.T - rows.target) > MOVED
+                changed |= np.abs(places @ places.T - rows.target) > moved
         if not body.size:
             left = _unchanged(changed, wanted)
         if left.sum() < (1 if body.size else 2):  # one row alone has no place
@@ -122,9 +127,11 @@ class _Movable:
     known_absent: Bools  # (m, b)
     known_limit: Floats  # (m, b)
     side: float  # 1: absence says below the limit; −1: above
+    noisy: bool
+    weights: tuple[Floats, Floats]  # (m, m) and (m, b): one over the standard deviation of an entry, with noise
 
     @classmethod
-    def of(cls, observations: Observations, factor: Floats, body: Indices, rest: Indices) -> _Movable:
+    def of(cls, observations: Observations, factor: Floats, body: Indices, rest: Indices, noise: float) -> _Movable:
         sizes = np.linalg.norm(factor, axis=1)
         body = body[sizes[body] > 0]
         here, known = factor[rest] / sizes[rest, None], factor[body] / sizes[body, None]
@@ -153,7 +160,17 @@ class _Movable:
             absent_pairs(observations, rest, body),
             limits(body, here @ known.T),
             side,
+            noise > 0,
+            (np.outer(sizes[rest], sizes[rest]) / (noise or 1), np.outer(sizes[rest], sizes[body]) / (noise or 1)),
         )
+
+    def fits(self, among: Floats, with_known: Floats) -> Bools:
+        """Which starts have come to a place that the data do not tell from that of the fit."""
+        fits = np.array([bool((np.abs(off) <= FITTED).all()) for off in among])
+        fits &= np.array([bool((np.abs(off) <= FITTED).all()) for off in with_known])
+        if self.noisy:
+            fits |= 2 * _squares(among * self.weights[0], with_known * self.weights[1]) <= UNTOLD**2
+        return fits
 
     @property
     def count(self) -> int:
@@ -211,6 +228,8 @@ def _batches(rows: _Movable, wanted: Indices, most_starts: int, rng: np.random.G
     most = int(np.clip(BATCH // (m * width) ** 2, 1, LARGEST_BATCH))
     together = min(FIRST_BATCH, most)
     here = rows.coordinates(rows.here)
+    # A row whose norm was seen keeps it; another may be anywhere.
+    reach = np.where(np.diag(rows.seen), np.linalg.norm(here, axis=1), 1.0)[:, None] / np.sqrt(width)
     batch: list[Floats] = []
     for number in range(count):
         checkpoint()
@@ -220,8 +239,7 @@ def _batches(rows: _Movable, wanted: Indices, most_starts: int, rng: np.random.G
             start = rows.coordinates(_mirrored(rows, wanted, rng))
         else:
             some: Bools = rng.random((m, 1)) < (rng.uniform(0.1, 1.0) if number % 4 == 1 else 1.0)
-            size = rng.uniform(1, WIDEST) * np.linalg.norm(here, axis=1, keepdims=True) / np.sqrt(width)
-            start = np.where(some, size * rng.standard_normal(here.shape), here)
+            start = np.where(some, rng.uniform(1, WIDEST) * reach * rng.standard_normal(here.shape), here)
         batch.append(start)
         if len(batch) == together or number == count - 1:
             yield np.array(batch)
@@ -275,10 +293,8 @@ def _settled(rows: _Movable, z: Floats) -> Floats:
             there[1][better],
         )
         damping[going] = np.where(better, np.maximum(damping[going] / 5, 1e-13), 6 * damping[going])
-    places = rows.places(z[squares <= FITTED**2 * len(rows.here)])
-    wrong = rows.off(places, some)
-    fits = (np.abs(wrong[0]) <= FITTED).all(axis=(1, 2)) & (np.abs(wrong[1]) <= FITTED).all(axis=(1, 2))
-    agreeing: Floats = places[fits]
+    places = rows.places(z)
+    agreeing: Floats = places[rows.fits(*rows.off(places, some))]
     return agreeing
 
 

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from unrelu.attach import Frame
 from unrelu.budget import checkpoint
-from unrelu.certificates.agreement import TINY
+from unrelu.certificates.agreement import TINY, noise_level
 from unrelu.certificates.determinacy import GENERIC, LOCAL, NO, Determinacy
 from unrelu.certificates.elsewhere import found_elsewhere
 from unrelu.certificates.gluing import ruled_out
@@ -58,7 +58,9 @@ def with_rows_outside(
         generic[len(stand_in) :] &= ~_hinged(observations, factor, body, rest)
     outside = generic[len(stand_in) :]
     if outside.any():
-        outside &= ~found_elsewhere(observations, factor, body, rest, outside, rng, regular=stresses.regular(rng))
+        noise = 0.0 if found.agrees else noise_level(observations, factor)
+        regular = stresses.regular(rng)
+        outside &= ~found_elsewhere(observations, factor, body, rest, outside, rng, regular=regular, noise=noise)
     if not known.any() and generic.any() and not stresses.conic_strength(rng, generic) > 0:
         generic[:] = False
     rank_of, components = found.rank_of.copy(), found.components.copy()

@@ -73,9 +73,7 @@ def _turned(task: Task, factor: NDArray[np.float64], parts: list[NDArray[np.intp
     return turned if turned.value < point.value else point
 
 
-def _verdict(
-    task: Task, parts: list[NDArray[np.intp]], of_the_largest: Verdict, failed: list[Verdict]
-) -> Verdict:
+def _verdict(task: Task, parts: list[NDArray[np.intp]], of_the_largest: Verdict, failed: list[Verdict]) -> Verdict:
     names = [task.named(rows) for rows in parts[:MOST_NAMED]]
     more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
     words = (

@@ -170,7 +170,7 @@ def _descended(springs: _Springs, X: Floats) -> Floats:
         checkpoint()
         G, H, on, own_on = springs.gaps(X)
         gradient = G @ springs.body + H @ X  # the diagonal counts half, and its derivative twice
-        if not np.abs(gradient).max() > 1e-15 * springs.scale ** 1.5:
+        if not np.abs(gradient).max() > 1e-15 * springs.scale**1.5:
             break
         blocks = normal_matrices(on.astype(np.float64), springs.body) + normal_matrices(own_on.astype(np.float64), X)
         own = np.diagonal(own_on)[:, None, None] * np.einsum("ia,ib->iab", X, X)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -193,10 +194,7 @@ def complete(
         cpu_seconds=clock.cpu_spent,
         attempts=tuple(task.journal.attempts),
     )
-    if completion.verdict.code is Stop.UNDERDETERMINED and completion.at_floor and n <= SMALL:
-        completion = _settled_by_absence(completion)
-    if missing.size and completion.verdict.converged:
-        completion = _exactly(completion)
+    completion = _looked_at(completion, stopping.time_limit, phases)
     _warn_of_rows(observations, completion.undetermined_rows)
     return completion
 
@@ -253,13 +251,30 @@ def _cut_short(task: Task, end: BaseException) -> Attempts:
     return Attempts(outcome, task.journal.start, (task.journal.start,), np.zeros(0, np.intp))
 
 
+def _looked_at(completion: Completion, seconds: float | None, told: Callable[[str], object] | None) -> Completion:
+    """What the rows say of the verdict: asked in the time that is left, and where it may change something."""
+    began = perf_counter()
+    try:
+        with budget(None if seconds is None else max(seconds - completion.seconds, 0.0), told):
+            if completion.verdict.code is Stop.UNDERDETERMINED and completion.at_floor and completion.size <= SMALL:
+                completion = _settled_by_absence(completion)
+            if completion.undetermined_rows.size and completion.verdict.converged:
+                completion = _exactly(completion)
+    except OutOfTime:
+        pass  # the fit is there; which rows it fixes is found when asked for
+    except KeyboardInterrupt:
+        words = "interrupted while it was asked which rows the data determine"
+        completion = replace(completion, verdict=Verdict(Stop.INTERRUPTED, f"{completion.verdict.reason}; {words}"))
+    return replace(completion, seconds=completion.seconds + perf_counter() - began)
+
+
 def _settled_by_absence(completion: Completion) -> Completion:
     """Counting what was seen is not all: what absence says may leave one matrix, and then that is proved."""
     if not (completion.determinacy == "proved").all() or not (completion.components == 0).all():
         return completion
     words = "what was not seen leaves one matrix, which is proved"
     verdict = Verdict(Stop.FITTED, f"{completion.verdict.reason}; but {words}")
-    return replace(completion, verdict=verdict, undetermined_rows=np.zeros(0, np.intp))
+    return completion.with_verdict(verdict, np.zeros(0, np.intp))
 
 
 def _exactly(completion: Completion) -> Completion:
@@ -271,9 +286,7 @@ def _exactly(completion: Completion) -> Completion:
         else "all rows are determined by the data"
     )
     verdict = Verdict(completion.verdict.code, f"{completion.verdict.reason}; {words}")
-    exact = replace(completion, undetermined_rows=rows, verdict=verdict)
-    exact.__dict__["_judged"] = completion.__dict__["_judged"]  # what was found is found
-    return exact
+    return completion.with_verdict(verdict, rows)
 
 
 def _squared(value: float, unit: float) -> float:

@@ -183,6 +183,13 @@ class Completion:
         self.seen_entries(X)
         return replace(self, source=X, unknown=unknown)
 
+    def with_verdict(self, verdict: Verdict, undetermined_rows: NDArray[np.intp]) -> Completion:
+        """The same completion with more to say; what was found out about its rows is kept."""
+        other = replace(self, verdict=verdict, undetermined_rows=undetermined_rows)
+        if "_judged" in self.__dict__ and other.at_floor == self.at_floor:
+            other.__dict__["_judged"] = self.__dict__["_judged"]
+        return other
+
     def observed(self) -> Observations:
         """What was seen and what absence says, read again from the caller's matrix."""
         return self._read(threshold=self.threshold, seen=self.side, unknown=self.unknown)
@@ -348,6 +355,8 @@ class Completion:
     @property
     def determined_share(self) -> float | None:
         """Share of the rows that the data determine; None after :meth:`load`, until the data are there again."""
+        if not self.at_floor:
+            return 0.0
         return None if self.source is None else float(np.mean(self.determined))
 
     @cached_property
@@ -355,7 +364,7 @@ class Completion:
         """The seen entry that the fit misses most; None after :meth:`load`, until the data are there again."""
         if self.source is None:
             return None
-        observations = self._judged[0]
+        observations = self.seen_entries()
         n, band, found = self.size, 256, Misfit(0.0, 0, 0)
         factor = self.factor.astype(np.float64) / np.sqrt(observations.unit)
         for start in range(0, n, band):

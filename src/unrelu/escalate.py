@@ -59,7 +59,9 @@ def escalate(task: Task) -> Attempts:
     """Solve from a placement if there is one, then from one start after the other, and return the best."""
     problem = task.problem
     phase("finding fully seen blocks")
-    placement = furthest_placement(problem.observations, problem.rank, task.rng)
+    placement = furthest_placement(problem.observations, problem.rank, task.rng, task.sketch)
+    if placement is not None:
+        task.sketch(placement.factor)
     if placement is not None and not placement.placed.all():
         phase("joining bodies of rows")
         placement = joined(problem.observations, placement, task.rng)

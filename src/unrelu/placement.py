@@ -7,13 +7,14 @@ most one answer, so without noise success proves that no other matrix of rank â‰
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.attach import Frame
+from unrelu.attach import Frame, bands, normal_matrices
 from unrelu.budget import checkpoint
 from unrelu.observations import Observations
 
@@ -31,6 +32,7 @@ __all__ = [
 
 Array = NDArray[np.floating[Any]]
 Indices = NDArray[np.intp]
+Told = Callable[[NDArray[np.float64]], object]
 
 # The seed block is looked for among so many rows, from so many of them; first, from a few, among fewer rows (and at
 # least this multiple of the rank).
@@ -100,14 +102,16 @@ def best_placement(observations: Observations, rank: int, rng: np.random.Generat
     return None if best is None else steadied(observations, rank, best, rng)
 
 
-def furthest_placement(observations: Observations, rank: int, rng: np.random.Generator) -> Placement | None:
+def furthest_placement(
+    observations: Observations, rank: int, rng: np.random.Generator, told: Told = lambda _: None
+) -> Placement | None:
     """The one that reaches most rows: from the best of a few seed blocks, of many if that does not reach all."""
     best: Placement | None = None
     for tries in (FEW_TRIES, TRIES):
         for seed in find_blocks(observations, rank, rng, tries)[:SEEDS]:
             if best is not None and best.placed[seed].all():
                 continue  # it would reach the same rows
-            found = place(observations, rank, seed, rng)
+            found = place(observations, rank, seed, rng, told)
             if found is not None and (best is None or found.placed.sum() > best.placed.sum()):
                 best = found
             if best is not None and best.placed.all():
@@ -115,7 +119,9 @@ def furthest_placement(observations: Observations, rank: int, rng: np.random.Gen
     return best
 
 
-def place(observations: Observations, rank: int, seed: Indices, rng: np.random.Generator) -> Placement | None:
+def place(
+    observations: Observations, rank: int, seed: Indices, rng: np.random.Generator, told: Told = lambda _: None
+) -> Placement | None:
     """Factor the seed block and attach every row that can be attached, in waves."""
     n = observations.size
     block, _ = observations.pairs(seed, seed)
@@ -124,13 +130,19 @@ def place(observations: Observations, rank: int, seed: Indices, rng: np.random.G
     factor[seed] = vectors[:, -rank:] * np.sqrt(values[-rank:])
     wave, share = np.full(n, -1), np.zeros(n)
     wave[seed], share[seed] = 0, np.inf
-    return grown(observations, Placement(factor, seed, wave, share), rng)
+    return grown(observations, Placement(factor, seed, wave, share), rng, told)
 
 
-def grown(observations: Observations, first: Placement, rng: np.random.Generator) -> Placement | None:
-    """Attach every row that can be attached to those placed already; None if those do not span the space."""
+def grown(
+    observations: Observations, first: Placement, rng: np.random.Generator, told: Told = lambda _: None
+) -> Placement | None:
+    """Attach every row that can be attached to those placed already; None if those do not span the space.
+
+    ``told`` is called with the factor as it grows.
+    """
     factor, wave, share = first.factor.copy(), first.wave.copy(), first.share.copy()
     rank, count = factor.shape[1], int(wave.max())
+    span: _Span | None = None
     for least in SHARES:
         everyone = False
         while (wave < 0).any():
@@ -141,6 +153,9 @@ def grown(observations: Observations, first: Placement, rng: np.random.Generator
             frame = Frame.of(factor[anchors], 1e-12)
             if frame.rank < rank:
                 return None
+            if everyone:
+                span = _Span(observations, frame.T) if span is None else span
+                left = left[span.shares(factor, anchors, left) >= least]
             values, seen = observations.pairs(left, anchors)
             solution, shares = frame.place(seen, values)
             good = shares >= least
@@ -148,11 +163,33 @@ def grown(observations: Observations, first: Placement, rng: np.random.Generator
                 count += 1
                 rows = left[good]
                 factor[rows], wave[rows], share[rows] = solution[good], count, shares[good]
+                told(factor)
             elif everyone or len(anchors) == int((wave >= 0).sum()):
                 break
             else:
                 everyone = True
     return Placement(factor, first.seed, wave, share)
+
+
+class _Span:
+    """How well the placed rows that each other row sees span the space; every pair is looked at once."""
+
+    def __init__(self, observations: Observations, whitening: NDArray[np.float64]) -> None:
+        self.observations, self.whitening = observations, whitening
+        self.normal = np.zeros((observations.size, len(whitening), len(whitening)))
+        self.counted = np.zeros(observations.size, dtype=bool)
+
+    def shares(self, factor: Array, anchors: Indices, left: Indices) -> NDArray[np.float64]:
+        """As :meth:`Frame.place` has them, in the frame of the rows that were placed at first."""
+        fresh = anchors[~self.counted[anchors]]
+        self.counted[fresh] = True
+        Q = factor[fresh] @ self.whitening.T
+        for part in bands(len(left), max(len(fresh), 1)):
+            checkpoint()
+            _, seen = self.observations.pairs(left[part], fresh)
+            self.normal[left[part]] += normal_matrices(seen.astype(np.float64), Q)
+        inverse = np.linalg.inv(self.normal[left] + 1e-12 * np.eye(len(self.whitening)))
+        return 2 / np.linalg.norm(inverse, axis=(1, 2))  # twice: the frame changes a little as rows are placed
 
 
 def steadied(

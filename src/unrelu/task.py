@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.attach import bands
 from unrelu.history import History, Record, Stop, Verdict
 from unrelu.pieces import named_rows
 from unrelu.problems.psd import Point, PSDProblem
@@ -48,6 +49,8 @@ class _Journal:
     factor: Array | None = None
     value: float = np.inf
     start: str = "none"
+    # A factor of the whole matrix on the way to the first point; its objective is not known yet.
+    sketch: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +135,11 @@ class Task:
         if value < self.journal.value:
             self.journal.factor, self.journal.value, self.journal.start = factor, value, name
 
+    def sketch(self, factor: Array) -> None:
+        """Keep a factor that is on its way: better than nothing, if the time is over before the first point."""
+        if self.journal.factor is None:
+            self.journal.sketch = factor if self.embed is None else self.embed(factor)
+
     def _numbered(self, record: Record) -> object:
         """Tell the caller of an iteration under its number among all."""
         assert self.callback is not None
@@ -144,15 +152,25 @@ class Task:
 
     def cut_short(self, code: Stop, reason: str) -> Outcome:
         """The best point so far, for a caller who did not wait for the end."""
-        problem = self.whole or self.problem
-        factor = self.journal.factor
-        nothing = factor is None
+        problem, journal = self.whole or self.problem, self.journal
+        factor, value = journal.factor, journal.value
+        words = f"this is the best point so far, from the {journal.start} start"
         if factor is None:
-            factor = np.zeros((problem.size, problem.rank), problem.dtype)
-        point = problem.evaluate(factor)
-        if nothing:
             words = "nothing was found before that, and the matrix is zero"
-        else:
-            words = f"this is the best point so far, from the {self.journal.start} start"
-        records = self.journal.records or [Record(0, point.value, None, 0.0)]
-        return Outcome(point, Verdict(code, f"{reason}; {words}"), History(records), len(records) - 1, point.value)
+            if journal.sketch is not None:
+                words = "no fit was found before that, only places of some rows"
+            factor = np.zeros((problem.size, problem.rank)) if journal.sketch is None else journal.sketch
+            value = _objective(problem, factor)
+        point = Point(factor.astype(problem.dtype), value, np.zeros_like(factor))
+        records = journal.records or [Record(0, value, None, 0.0)]
+        return Outcome(point, Verdict(code, f"{reason}; {words}"), History(records), len(records) - 1, value)
+
+
+def _objective(problem: PSDProblem, factor: Array) -> float:
+    """F on the seen entries alone, a few rows at a time: building a kernel for it would take longer."""
+    observations = problem.observations
+    everyone, squares = np.arange(problem.size), 0.0
+    for rows in bands(problem.size, problem.size):
+        gap = observations.entries(everyone[rows], everyone) - factor[rows] @ factor.T
+        squares += float(np.nansum(gap * gap))
+    return squares / 4

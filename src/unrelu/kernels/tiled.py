@@ -27,6 +27,8 @@ Weights = list[NDArray[np.uint8]]
 # Each chunk of tiles sums into its own n×r array: enough chunks to share, few enough that adding them is cheap.
 TILES_PER_CHUNK = 16
 MOST_CHUNKS = 32
+# Tiles packed together.
+AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,10 @@ class TiledKernel:
         require_memory(n * n // 2 * (dtype.itemsize + (3 if self.hinge else 1)), f"a {n}×{n} matrix")
         bands = edges(n)
         places = [(rows, cols) for first, rows in enumerate(bands) for cols in bands[first:]]
-        packed = map_chunks(lambda place: self._pack(observations, *place), list(enumerate(places)))
+        numbered = list(enumerate(places))
+        packed = []
+        for first in range(0, len(numbered), AT_ONCE):  # between two parts a call can end
+            packed += map_chunks(lambda place: self._pack(observations, *place), numbered[first : first + AT_ONCE])
         self.tiles = [tile for tile, _ in packed]
         self.constant = sum(spread for _, spread in packed) / 4
         wanted = min(MOST_CHUNKS, max(2, len(self.tiles) // TILES_PER_CHUNK))

@@ -23,6 +23,8 @@ SURE = ("generic", "proved")
 FAR = 6.0
 # Bounds may be off by this share of the largest entry: the rounding of the truth itself.
 ROUNDING = 1e-9
+# Without standard errors: so many standard deviations of the noise are plainly too far.
+PLAINLY = 10.0
 # Two answers to the same question agree to this share of the largest entry where there is noise.
 ALIKE = 1e-4
 
@@ -102,8 +104,13 @@ def right_rows(instance: Instance, answer: Answer) -> list[int]:
     """The determined rows, if all that is said of them is right; none otherwise."""
     if answer.values is None or answer.determined is None:
         return []
-    wrong = (off(instance, answer) > 1) & together(answer)
-    return [] if wrong.any() else np.flatnonzero(answer.determined).tolist()
+    wrong = off(instance, answer) > 1
+    if instance.noise and instance.group != DISTANCES:
+        # Where no standard error says how far off an entry may be, being right must show in the entry itself.
+        silent = np.ones_like(wrong) if answer.errors is None or answer.freedom <= 0 else ~np.isfinite(answer.errors)
+        sigma = instance.noise * float(np.sqrt(np.mean(instance.truth**2)))
+        wrong |= silent & (np.abs(answer.values - instance.truth) > PLAINLY * sigma)
+    return [] if (wrong & together(answer)).any() else np.flatnonzero(answer.determined).tolist()
 
 
 def obeyed(instance: Instance, answer: Answer) -> bool:

@@ -19,15 +19,15 @@ from typing import IO, Any
 
 from soak.answer import asked
 from soak.catalogue import drawn
-from soak.trial import HANG, facts, trial
+from soak.trial import facts, trial
 
 __all__ = ["run", "work"]
 
 ROOT = Path(__file__).resolve().parent.parent
 # One BLAS thread per worker: more only stand in each other's way at these sizes.
 ALONE = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-# A worker that cannot even raise the alarm is ended this much later.
-GRACE = 60
+# Seconds by the clock after which a worker is ended that cannot even raise the alarm.
+SILENT = 900
 
 Record = dict[str, Any]
 
@@ -150,7 +150,7 @@ def run(
             try:
                 worker, line = answers.get(timeout=5)
             except queue.Empty:
-                for late in [one for one in busy.values() if time.monotonic() - one.since > HANG + GRACE]:
+                for late in [one for one in busy.values() if time.monotonic() - one.since > SILENT]:
                     late.process.kill()  # its listener tells the rest
                 continue
             if id(worker) not in busy:
@@ -171,7 +171,7 @@ def _lost(worker: Worker) -> Record:
     """A record of an instance that took its worker with it."""
     code = worker.end()
     waited = time.monotonic() - worker.since
-    stuck = waited > HANG
+    stuck = waited > SILENT
     words = f"no answer after {waited:.0f} s" if stuck else f"the process died with {_signal_name(code)}"
     instance = drawn(worker.name)
     return {

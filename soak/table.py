@@ -140,7 +140,8 @@ def _slowest(records: list[Record], count: int = 8) -> str:
     if not times.size:
         return ""
     slow = sorted(records, key=lambda record: -record["seconds"])[:count]
-    head = f"seconds per answer: median {np.median(times):.2f}, 99 % {np.quantile(times, 0.99):.2f}; the slowest:"
+    usual, most = np.median(times), np.quantile(times, 0.99)
+    head = f"processor seconds per answer: median {usual:.2f}, 99 % {most:.2f}; the slowest:"
     return "\n".join([head, *(f"  {record['seconds']:.1f}  {record['name']}" for record in slow)])
 
 

@@ -21,7 +21,7 @@ from soak.second import second_completion
 
 __all__ = ["HANG", "facts", "trial"]
 
-# Seconds after which an instance of at most sixty rows counts as stuck.
+# Seconds of the processor after which an instance of at most sixty rows counts as stuck. A busy machine may be slow.
 HANG = 120
 
 
@@ -34,13 +34,13 @@ def _alarm(seconds: float) -> Iterator[None]:
     def ring(number: int, frame: FrameType | None) -> None:
         raise Hang
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def trial(name: str, *, hang: float = HANG) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def trial(name: str, *, hang: float = HANG) -> dict[str, Any]:
                 findings["second"] = second
             findings |= _companion(instance, answer) | findings
     except Hang:
-        findings["hang"] = f"no answer after {hang:g} s"
+        findings["hang"] = f"no answer after {hang:g} s of the processor"
     return record | facts(instance, answer) | {"findings": findings, "companion": instance.companion}
 
 

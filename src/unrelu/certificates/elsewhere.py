@@ -41,8 +41,9 @@ STEPS, IDLE = 60, 10
 FITTED, MOVED = 1e-8, 1e-3
 # With noise another place counts if all its misfit is below so many standard deviations and it is so far away.
 UNTOLD, FAR = 5.0, 0.05
-# Directions of a row that the body sees by less than this share count as free: what it sees may then still be fitted.
-UNSEEN = 1e-5
+# Directions of a row that the body sees by less than this share count as free, with noise by less than the second: what
+# was seen along them may be fitted elsewhere, too.
+UNSEEN, WEAKLY_SEEN = 1e-5, 0.1
 # Rows of unit length are parallel if the sine of their angle is below this; a row is on a plane likewise.
 PARALLEL = 1e-6
 # Most rows of the body whose unseen entries steer the search; every one of them judges what it finds.
@@ -136,7 +137,7 @@ class _Movable:
         body = body[sizes[body] > 0]
         here, known = factor[rest] / sizes[rest, None], factor[body] / sizes[body, None]
         known_seen = observations.pairs(rest, body)[1]
-        fixed, axes = _split(here, known, known_seen)
+        fixed, axes = _split(here, known, known_seen, WEAKLY_SEEN if noise else UNSEEN)
         side = -1.0 if observations.absence_says == "above" else 1.0
         tau = observations.scaled_threshold or 0.0
 
@@ -199,13 +200,13 @@ class _Movable:
         return wrong, far + np.where(self.known_seen[:, steering], entries - self.known_target[:, steering], 0.0)
 
 
-def _split(here: Floats, known: Floats, seen: Bools) -> tuple[Floats, Floats]:
+def _split(here: Floats, known: Floats, seen: Bools, least: float) -> tuple[Floats, Floats]:
     """Each row's part that its seen entries with known rows fix, and axes of the rest."""
     m, rank = here.shape
     axes = np.zeros((m, rank, rank))
     for i in range(m):
         _, values, right = np.linalg.svd(known[seen[i]], full_matrices=True)
-        fixed = int(np.sum(values > UNSEEN * max(float(values.max(initial=0.0)), 1e-300)))
+        fixed = int(np.sum(values > least * max(float(values.max(initial=0.0)), 1e-300)))
         axes[i, :, : rank - fixed] = right[fixed:].T
     width = max(int(np.any(axes != 0, axis=(0, 1)).sum()), 1)
     axes = axes[:, :, :width]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from unrelu.by_piece import complete_by_piece
 from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, positions, unknown_name
-from unrelu.history import Record, Verdict
+from unrelu.history import Record, Verdict, in_units
 from unrelu.initialise import STARTS, Start
 from unrelu.inputs import same_labels
 from unrelu.kernels.memory import require_memory
@@ -169,7 +169,7 @@ def complete(
         factor=point.factor * root,
         verdict=Verdict(outcome.verdict.code, said),
         history=outcome.history,
-        objective=point.value * unit * unit,
+        objective=in_units(point.value, unit, 2),
         residual=residual,
         method=solver.name,
         start=start_name,

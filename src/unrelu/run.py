@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.factors import nearest_psd, relative_error
-from unrelu.history import History, Record, Stop, Verdict
+from unrelu.history import History, Record, Stop, Verdict, in_units
 from unrelu.problems.psd import Point, PSDProblem
 from unrelu.solvers.base import Iterate, PointIterate, Solver
 from unrelu.stopping import StoppingRule
@@ -161,13 +161,13 @@ def _record(
     scale = problem.norm**1.5
     return Record(
         iteration=iteration,
-        objective=state.objective * unit * unit,
-        gradient_norm=None if norm is None else norm * unit**1.5,
+        objective=in_units(state.objective, unit, 2),
+        gradient_norm=None if norm is None else in_units(norm, unit, 1.5),
         seconds=clock.seconds,
         cpu_seconds=clock.cpu,
         relative_gradient_norm=None if norm is None else (norm / scale if scale else norm),
         error=None if truth is None else relative_error(left, truth, right, unit=unit),
-        details={name: value * unit ** solver.units.get(name, 0.0) for name, value in details.items()},
+        details={name: in_units(value, unit, solver.units.get(name, 0.0)) for name, value in details.items()},
     )
 
 

@@ -215,12 +215,16 @@ def test_parameters_out_of_range_name_the_range(make, text):
         make()
 
 
-def test_quartic_takes_the_lower_of_two_minima():
-    # (t − 1)²(t − 3)² − t: minima near 1 and 3, the second one lower.
-    coefficients = np.polynomial.polynomial.polyfromroots([1, 1, 3, 3]) - np.array([0, 40, 0, 0, 0])
-    t = minimise_quartic(coefficients)
-    grid = np.linspace(0, 6, 100001)
-    assert t == pytest.approx(grid[np.argmin(np.polyval(coefficients[::-1], grid))], abs=1e-4)
+@pytest.mark.parametrize(("tilt", "lower"), [(-0.5, 3), (0.5, 1)])
+def test_quartic_takes_the_lower_of_two_minima(tilt, lower):
+    """(t − 1)²(t − 3)² + tilt·t has minima near 1 and 3, and the tilt decides which is lower."""
+    coefficients = np.polynomial.polynomial.polyfromroots([1, 1, 3, 3]) + np.array([0, tilt, 0, 0, 0])
+    grid = np.linspace(0, 6, 100_001)
+    values = np.polyval(coefficients[::-1], grid)
+    minima = grid[1:-1][(values[1:-1] < values[:-2]) & (values[1:-1] < values[2:])]
+    assert len(minima) == 2
+    assert minimise_quartic(coefficients) == pytest.approx(grid[np.argmin(values)], abs=1e-4)
+    assert minimise_quartic(coefficients) == pytest.approx(lower, abs=0.1)
 
 
 def test_paper_gradient_descent_from_the_tailored_start_recovers_every_seed():

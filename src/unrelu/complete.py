@@ -19,7 +19,7 @@ from unrelu.canonical import canonical_order
 from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, positions, unknown_name
 from unrelu.escalate import SMALL, Attempts
-from unrelu.history import Record, Stop, Verdict
+from unrelu.history import Record, Stop, Verdict, in_units
 from unrelu.initialise import STARTS, Start
 from unrelu.inputs import same_labels
 from unrelu.kernels.memory import require_memory
@@ -173,7 +173,7 @@ def complete(
         factor=point.factor * root,
         verdict=Verdict(outcome.verdict.code, said),
         history=outcome.history,
-        objective=_squared(point.value, unit),
+        objective=in_units(point.value, unit, 2),
         residual=residual,
         method=solver.name,
         start=start_name,
@@ -287,12 +287,6 @@ def _exactly(completion: Completion) -> Completion:
     )
     verdict = Verdict(completion.verdict.code, f"{completion.verdict.reason}; {words}")
     return completion.with_verdict(verdict, rows)
-
-
-def _squared(value: float, unit: float) -> float:
-    """An objective in the units of the data, which may be beyond all numbers: infinite then, or zero."""
-    with np.errstate(over="ignore", under="ignore"):
-        return float(np.float64(value) * unit * unit) if value else 0.0
 
 
 def rank_checked(rank: Any, n: int) -> int:

@@ -438,8 +438,8 @@ class Completion:
             return cls(
                 factor=factor,
                 verdict=Verdict(Stop(about["verdict"]["code"]), about["verdict"]["reason"]),
-                history=History([Record(**record) for record in about["history"]]),
-                objective=about["objective"],
+                history=History([Record(**_representable(record)) for record in about["history"]]),
+                objective=_representable(about)["objective"],
                 residual=about["residual"],
                 method=about["method"],
                 start=about["start"],
@@ -464,6 +464,11 @@ class Completion:
             raise
         except Exception as error:  # a damaged file may make NumPy, zipfile or the lines above raise almost anything
             raise InputError(f"{path.name} is not a saved completion, or only half of one ({error})") from None
+
+
+def _representable(about: dict[str, Any]) -> dict[str, Any]:
+    """An objective too large for a number is written as null, for JSON has no infinity; it is infinite again here."""
+    return {**about, "objective": float("inf") if about["objective"] is None else about["objective"]}
 
 
 def _blank(undetermined: Any) -> bool:

@@ -89,18 +89,31 @@ def products_apart(L: Array, R: Array, L1: Array, R1: Array) -> float:
 
 
 def relative_error(U: Array, truth: Array, V: Array | None = None, *, unit: float = 1.0, band: int = 512) -> float:
-    """The paper's completion error γ = ‖UVᵀ − M/unit‖_F / ‖M/unit‖_F (V = U unless given), a band of rows at a time."""
-    V = U if V is None else V
+    """The paper's completion error γ = ‖UVᵀ − M/unit‖_F / ‖M/unit‖_F (V = U unless given), a band of rows at a time.
+
+    All are divided by the size of M first, so that no square overflows or vanishes.
+
+    Examples
+    --------
+    >>> u = np.array([[3e150], [4e150]])
+    >>> relative_error(u, u @ u.T), relative_error(0 * u, u @ u.T)
+    (0.0, 1.0)
+    """
+    peak = max((float(np.abs(truth[start : start + band]).max()) for start in range(0, len(U), band)), default=0.0)
+    root = 2.0 ** round(np.log2(peak / unit) / 2) if peak > 0 else 1.0
+    left = U / U.dtype.type(root)
+    right = left if V is None else V / V.dtype.type(root)
     apart = whole = 0.0
-    for start in range(0, len(U), band):
-        rows = slice(start, start + band)
-        M = truth[rows].astype(np.float64, copy=False) / unit
-        Z = (U[rows] @ V.T - M).ravel()
-        apart += float(Z @ Z)
-        whole += float(M.ravel() @ M.ravel())
+    with np.errstate(over="ignore", invalid="ignore"):  # a fit that is further off than numbers go is infinitely far
+        for start in range(0, len(U), band):
+            rows = slice(start, start + band)
+            M = truth[rows].astype(np.float64) / unit / root / root
+            Z = (left[rows] @ right.T - M).ravel()
+            apart += float(Z @ Z)
+            whole += float(M.ravel() @ M.ravel())
     if whole == 0:
         return 0.0 if apart == 0 else float("inf")
-    return float(np.sqrt(apart / whole))
+    return float(np.sqrt(apart / whole)) if np.isfinite(apart) else float("inf")
 
 
 def nearest_psd(L: Array, R: Array, rank: int) -> tuple[Array, float]:

@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["History", "Record", "Stop", "Verdict", "finite"]
+__all__ = ["History", "Record", "Stop", "Verdict", "finite", "in_units"]
 
 
 class Stop(StrEnum):
@@ -152,3 +152,18 @@ def finite(values: dict[str, Any]) -> dict[str, Any]:
         else:
             plain[name] = None if isinstance(value, float) and not isfinite(value) else value
     return plain
+
+
+def in_units(value: float, unit: float, power: float) -> float:
+    """``value`` · unit^power; infinite where that is too large for a number, zero where it is too small.
+
+    ``unit`` must be a power of two, as ``Observations.unit`` is: then the result is exact, also where unit^power alone
+    would overflow.
+
+    Examples
+    --------
+    >>> in_units(3.0, 16.0, 1.5), in_units(3.0, 4.0**400, 1.5), in_units(0.0, 4.0**-400, -2)
+    (192.0, inf, 0.0)
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.ldexp(float(value), round(np.log2(unit) * power)))

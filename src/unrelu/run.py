@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unrelu.budget import OutOfTime, unlimited
 from unrelu.factors import nearest_psd, relative_error
-from unrelu.history import History, Record, Stop, Verdict
+from unrelu.history import History, Record, Stop, Verdict, in_units
 from unrelu.problems.psd import Point, PSDProblem
 from unrelu.solvers.base import Iterate, PointIterate, Solver
 from unrelu.stopping import StoppingRule
@@ -164,29 +164,21 @@ def _record(
     iteration: int, problem: PSDProblem, solver: Solver[Any], state: Iterate, clock: _Clock, truth: Array | None
 ) -> Record:
     """What happened, in the caller's units."""
-    unit = np.float64(problem.unit)  # its powers may be beyond all numbers: infinite then, or zero
+    unit = problem.unit
     left, right = state.factors
     details = {**state.details, **solver.diagnostics(problem, state)}
     norm = state.gradient_norm
     scale = problem.norm**1.5
-    with np.errstate(over="ignore", under="ignore"):
-        square, power = float(unit * unit), float(unit**1.5)
-        details = {name: _times(value, float(unit ** solver.units.get(name, 0.0))) for name, value in details.items()}
     return Record(
         iteration=iteration,
-        objective=_times(state.objective, square),
-        gradient_norm=None if norm is None else _times(norm, power),
+        objective=in_units(state.objective, unit, 2),
+        gradient_norm=None if norm is None else in_units(norm, unit, 1.5),
         seconds=clock.seconds,
         cpu_seconds=clock.cpu,
         relative_gradient_norm=None if norm is None else (norm / scale if scale else norm),
-        error=None if truth is None else relative_error(left, truth, right, unit=problem.unit),
-        details=details,
+        error=None if truth is None else relative_error(left, truth, right, unit=unit),
+        details={name: in_units(value, unit, solver.units.get(name, 0.0)) for name, value in details.items()},
     )
-
-
-def _times(value: float, unit: float) -> float:
-    """Zero is zero in any unit, also in one beyond all numbers."""
-    return float(value) * unit if value else 0.0
 
 
 def _diverged(state: Iterate, first: float, problem: PSDProblem, history: History) -> Verdict | None:

@@ -26,7 +26,7 @@ from unrelu.history import Record, Stop, Verdict
 from unrelu.plots import save_figure
 from unrelu.plots_map import draw_map
 from unrelu.printable import printable
-from unrelu.progress import Lines
+from unrelu.progress import Lines, Spinner
 from unrelu.shell.answer import Answer
 
 COMMAND = f"{sys.executable} -m unrelu"
@@ -81,6 +81,15 @@ def test_the_file_is_whole_and_the_exit_code_its_own_whatever_becomes_of_the_wor
         assert "(out.csv is written)" in done.stderr
     if redirection == ">/dev/full":
         assert "warning: the report cannot be printed: No space left on device" in done.stderr
+
+
+def test_closed_streams_are_taken_before_a_file_of_ours_is_one_of_them(tmp_path):
+    code = (
+        "import os, unrelu.shell.streams as s; s.prepare(); null = os.stat(os.devnull).st_rdev; "
+        "found = [os.fstat(k).st_rdev == null for k in range(3)]; open('found', 'w').write(str(found))"
+    )
+    assert bash(f'{sys.executable} -c "{code}" <&- >&- 2>&-', tmp_path).returncode == 0
+    assert (tmp_path / "found").read_text() == "[True, True, True]"
 
 
 @pytest.mark.parametrize(
@@ -444,6 +453,24 @@ def test_the_bar_names_the_phase():
     bar = Bar(problem, MaxIterations(5))
     bar.phase("placing rows")
     assert bar._bar.tasks[0].description == "placing rows"
+
+
+def test_what_is_determined_is_a_phase_of_its_own(monkeypatch):
+    told = []
+    _, _, completion = judged(Stop.FITTED, ["generic"] * 6, monkeypatch)
+    Answer.of(completion, keep=False, told=told.append)
+    assert told == ["finding out which rows are determined"]
+
+
+def test_a_spinner_names_the_phase_on_a_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with Spinner() as spinner:
+        assert capsys.readouterr().err == ""
+        spinner.phase("looking for a proof")
+        spinner.phase("looking for a stress")
+        assert str(spinner._status.status) == "looking for a stress"
+    assert "looking for a" in capsys.readouterr().err
 
 
 # reproduce

@@ -21,7 +21,7 @@ from unrelu.stopping import (
     StoppingRule,
 )
 
-__all__ = ["Bar", "Lines"]
+__all__ = ["Bar", "Lines", "Spinner"]
 
 # Iterations between two lines.
 EVERY = 10
@@ -108,6 +108,31 @@ class Bar:
                 return record.details.get(name), bound * (self._scale if relative else 1.0)
             case _:
                 return None, 0.0
+
+
+class Spinner:
+    """Shows on a terminal what goes on where there is nothing to count; nothing until a phase is named."""
+
+    def __init__(self) -> None:
+        self._status: Any = None
+
+    def __enter__(self) -> Spinner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            with suppress(OSError):
+                self._status.stop()
+
+    def phase(self, name: str) -> None:
+        """Show what the call does from here on."""
+        if self._status is None:
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status(name)
+        with suppress(OSError):  # a terminal that has gone away is no reason to stop
+            self._status.start()
+            self._status.update(name)
 
 
 class Lines:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import OutOfTime, budget
+from unrelu.budget import OutOfTime, budget, phase
 from unrelu.completion import Completion
 from unrelu.history import Stop, finite
 from unrelu.kernels.memory import require_memory
@@ -40,10 +41,17 @@ class Answer:
     keep: bool
 
     @classmethod
-    def of(cls, completion: Completion, keep: bool, seconds: float | None) -> Answer:
+    def of(
+        cls,
+        completion: Completion,
+        keep: bool,
+        seconds: float | None = None,
+        told: Callable[[str], object] | None = None,
+    ) -> Answer:
         """Find out what is determined, in the seconds that are left."""
         try:
-            with budget(None if seconds is None else max(seconds, GRACE)):
+            with budget(None if seconds is None else max(seconds, GRACE), told):
+                phase("finding out which rows are determined")
                 return cls(completion, completion.determinacy, completion.determined, keep)
         except OutOfTime:
             return cls(completion, None, np.zeros(completion.size, bool), keep)

@@ -7,11 +7,20 @@ from typing import Annotated
 
 import typer
 
-from unrelu.budget import OutOfTime, budget
+from unrelu.budget import OutOfTime, budget, phase
 from unrelu.certify import certify
 from unrelu.delimited import printed_error
 from unrelu.shell import options
-from unrelu.shell.common import DONE, NOT_CONVERGED, guarded, mask_values, read_square, shown_table, side_table
+from unrelu.shell.common import (
+    DONE,
+    NOT_CONVERGED,
+    guarded,
+    mask_values,
+    read_square,
+    shown_table,
+    side_table,
+    watching,
+)
 from unrelu.shell.streams import deliver, say
 
 __all__ = ["certify_command"]
@@ -61,7 +70,8 @@ def certify_command(
             say(f"entries are taken to be right to {data_error:g}, half the last printed digit (--data-error)")
     mask = None if unknown is None else mask_values(side_table(unknown, names), unknown)
     try:
-        with budget(seconds):
+        with watching(as_json) as watched, budget(seconds, watched.phase):
+            phase("looking for a proof")
             certificate = certify(
                 shown_table(table),
                 rank,

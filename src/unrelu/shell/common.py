@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from unrelu.files import Table, read_matrix
 from unrelu.history import Verdict
 from unrelu.interrupts import NOTHING_WRITTEN
 from unrelu.printable import printable
-from unrelu.progress import Lines
+from unrelu.progress import Lines, Spinner
 from unrelu.shell.streams import say
 
 DONE, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -75,14 +75,25 @@ def warn(notes: list[str]) -> None:
         say(f"warning: {note}")
 
 
+@dataclass(frozen=True)
+class Watched:
+    """How a run shows that it lives: arguments for the run, and whom to tell the phases before and after it."""
+
+    options: Mapping[str, Any]
+    phase: Callable[[str], object]
+
+
 @contextmanager
-def watching(silent: bool) -> Iterator[dict[str, Any]]:
-    """How a run shows that it lives, as arguments of the run: a bar on a terminal, lines elsewhere."""
-    if silent or sys.stderr.isatty():
-        yield {"progress": not silent, "callback": None}
-        return
-    with Lines(say) as lines:
-        yield {"progress": False, "callback": lines}
+def watching(silent: bool) -> Iterator[Watched]:
+    """Let a run be watched: by a bar on a terminal, by lines elsewhere."""
+    if silent:
+        yield Watched({"progress": False, "callback": None}, lambda name: None)
+    elif sys.stderr.isatty():
+        with Spinner() as spinner:
+            yield Watched({"progress": True, "callback": None}, spinner.phase)
+    else:
+        with Lines(say) as lines:
+            yield Watched({"progress": False, "callback": lines}, lines.phase)
 
 
 def exit_code(verdict: Verdict) -> int:

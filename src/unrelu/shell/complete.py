@@ -107,11 +107,12 @@ def complete_command(
             truth=None if truth is None else dense_values(side_table(truth, names)),
             pairs=pairs,
             rng=options.checked_seed(seed),
-            **watched,
+            **watched.options,
         )
-    if completion.verdict.code is Stop.INTERRUPTED:
-        raise KeyboardInterrupt
-    answer = Answer.of(completion, keep_undetermined, None if seconds is None else seconds - (perf_counter() - began))
+        if completion.verdict.code is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        left = None if seconds is None else seconds - (perf_counter() - began)
+        answer = Answer.of(completion, keep_undetermined, left, watched.phase)
     contents = {output: answer.values(fit)}
     contents |= {} if errors_out is None else {errors_out: answer.errors()}
     contents |= {} if mask_out is None else {mask_out: answer.mask()}

@@ -109,7 +109,7 @@ def locate_command(
             rng=options.checked_seed(seed),
             names=shown,
             **limited,
-            **watched,
+            **watched.options,
         )
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt

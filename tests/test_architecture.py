@@ -37,7 +37,7 @@ ROOMS = [
     ["distances"],
     ["task"],
     ["continuation", "floor", "turning"],
-    ["restarts", "held_out"],
+    ["restarts", "held_out", "side_by_side"],
     ["certificates"],
     ["verdicts"],
     ["escalate"],

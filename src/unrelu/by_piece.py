@@ -44,7 +44,8 @@ def complete_by_piece(task: Task) -> Attempts:
         first = attempts if first is None else first
         if attempts.outcome.verdict.code in CUT_SHORT:
             return _cut_short(problem, factor, first, attempts.outcome.verdict)
-        if not attempts.outcome.verdict.converged:
+        open_but_fitted = attempts is not first and attempts.outcome.verdict.code is Stop.UNDERDETERMINED
+        if not attempts.outcome.verdict.converged and not open_but_fitted:
             failed.append(attempts.outcome.verdict)
     assert first is not None
     point = _turned(task, factor, parts)

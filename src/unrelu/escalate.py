@@ -20,6 +20,7 @@ from unrelu.placement import Placement, furthest_placement, steadied, undetermin
 from unrelu.problems.psd import PSDProblem
 from unrelu.restarts import restarts
 from unrelu.run import Outcome
+from unrelu.side_by_side import MOST_UNKNOWNS, best_of_many, count_of_starts
 from unrelu.stopping import MaxIterations, ObjectiveBelow, RelativeGradientNormBelow, StoppingRule
 from unrelu.task import CUT_SHORT, Task
 from unrelu.turning import joined
@@ -33,6 +34,8 @@ Array = NDArray[np.floating[Any]]
 AGREEMENT = 1e-3
 # Up to this size so many starts are tried before a fit above its floor is called anything.
 SMALL, DOZENS = 100, 40
+# Where starts run side by side, this often, each time around the best so far.
+SIDE_BY_SIDE, MANY = 2, "many at once"
 # Passes over the matrix (evaluations and curvature products) after which no further start is tried.
 BUDGET = 20_000
 # Further starts worth so many times the first fit: only then "nothing lower was found" says anything.
@@ -102,10 +105,19 @@ class _Search:
                 return self._ended(replace(self.best, verdict=outcome.verdict))
             if outcome.verdict.converged:
                 self.values.append(outcome.point.value)
-            if self.past_the_limit or self._at_floor() or self._tried_enough():
+            hopeless = self.past_the_limit and self.problem.size > SMALL
+            if hopeless or self._at_floor() or self._tried_enough():
                 break
         assert self.best is not None
-        evidence = Evidence(tuple(self.tried), self.floor, self._held_out(), self._ten_times(), self._agree())
+        evidence = Evidence(
+            tuple(self.tried),
+            self.floor,
+            self._held_out(),
+            enough=self._ten_times(),
+            agreed=self._agree(),
+            starts=self.starts,
+            body=self.placement is not None,
+        )
         verdict = verdict_on_best(self.problem, self.best, evidence)
         return self._ended(replace(self.best, verdict=verdict))
 
@@ -125,13 +137,21 @@ class _Search:
         return self.floor.reached(self.problem, self.best.point.value)
 
     def _tried_enough(self) -> bool:
-        if self.problem.size <= SMALL and len(self.tried) < DOZENS:
+        if self.problem.size <= SMALL and self.starts < DOZENS:
             return False
         return self._ten_times() or sum(self.passes) > BUDGET
 
+    @property
+    def starts(self) -> int:
+        """How many starts were tried, each of those that ran side by side included."""
+        many = count_of_starts(self.problem.size * self.problem.rank)
+        return sum(many if name == MANY else 1 for name in self.tried)
+
     def _ten_times(self) -> bool:
         """Whether the starts after the first cost ten times what that cost; at small sizes, dozens of starts too."""
-        dozens = self.problem.size > SMALL or len(self.tried) >= DOZENS
+        if self.tried.count(MANY) == SIDE_BY_SIDE:
+            return True
+        dozens = self.problem.size > SMALL or self.starts >= DOZENS
         return dozens and sum(self.passes[1:]) >= TEN_TIMES * self.passes[0]
 
     def _agree(self) -> bool:
@@ -190,6 +210,9 @@ class _Search:
         )
         yield "rank-increasing", fresh(RankIncreasing())
         yield "shrinking", fresh(Shrinking())
+        if problem.size * rank <= MOST_UNKNOWNS:
+            for _ in range(SIDE_BY_SIDE):
+                yield MANY, fitting(MANY, lambda best: best_of_many(problem, rng, best))
         for name, make in restarts(problem, rng):
             yield name, fitting(name, make)
 

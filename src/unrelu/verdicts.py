@@ -21,6 +21,8 @@ __all__ = ["Evidence", "judged", "verdict_on_best"]
 
 # A residual matrix whose lowest eigenvalue is above this share of its norm, below zero, counts as semidefinite.
 OPTIMAL = 1e-6
+# Starts that search a small problem through, and the largest relative residual that is then called noise.
+HUNDREDS, NOISE = 150, 0.2
 # A method with a loose tolerance is at the answer if so many Gauss–Newton steps from there fit to rounding.
 FEW_STEPS = RelativeGradientNormBelow(1e-13) | MaxIterations(15)
 
@@ -41,6 +43,10 @@ class Evidence:
         Whether further starts worth ten times the first fit found nothing lower.
     agreed : bool
         Whether two starts ended at this objective: a remark, no reason.
+    starts : int
+        How many starts were tried, each of those that ran side by side included.
+    body : bool
+        Whether rows were placed from a fully seen block: then some are determined, whatever counting says of all.
     """
 
     tried: tuple[str, ...]
@@ -48,6 +54,14 @@ class Evidence:
     held_out: HeldOut | None = None
     enough: bool = False
     agreed: bool = False
+    starts: int = 0
+    body: bool = False
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether a problem with few unknowns was searched from hundreds of places, and nothing speaks of more rank."""
+        silent = self.floor is not None and self.floor.noise is None and self.held_out is None
+        return silent and self.starts >= HUNDREDS
 
     @property
     def shows_rank(self) -> bool:
@@ -88,11 +102,12 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
     """On the best of several starts."""
     words = f"{problem.loss.name} loss, tried {_listed(evidence.tried)}"
     said = outcome.verdict.reason
-    counted = _underdetermined(problem, outcome, words)
+    fits = noiseless(problem, outcome.point.value)
+    counted = None if evidence.body and fits else _underdetermined(problem, outcome, words)
     if counted is not None:
         return counted
     met = outcome.verdict.converged or outcome.verdict.code is Stop.STALLED
-    if met and noiseless(problem, outcome.point.value):
+    if met and fits:
         return Verdict(Stop.FITTED, f"{said}; the data are fitted to rounding ({words})")
     if not met:
         return Verdict(outcome.verdict.code, f"{said} ({words})")
@@ -111,6 +126,12 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
             Stop.FITTED_TO_NOISE,
             f"{said}; pairs held out are predicted about as well as the others are fitted, and no better by one more "
             f"rank: what is left is noise ({words})",
+        )
+    if contradicted is None and evidence.exhausted and 0 < _spare(problem) and _residual(problem, outcome) <= NOISE:
+        return Verdict(
+            Stop.FITTED_TO_NOISE,
+            f"{said}; {evidence.starts} starts found nothing lower, so no matrix of rank {problem.rank} fits exactly, and "
+            f"nothing shows more rank: what is left is noise ({words})",
         )
     if evidence.enough and evidence.shows_rank:
         by = "fully seen blocks" if floor is not None and floor.shows_rank else "pairs held out"
@@ -142,6 +163,12 @@ def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdi
         f"{ended}, but rank {problem.rank} leaves {unknowns} numbers free and only {pairs} distinct "
         f"entries were seen, so many matrices fit as well ({words}); lower the rank, or see more entries",
     )
+
+
+def _spare(problem: PSDProblem) -> int:
+    """Seen pairs beyond the unknowns."""
+    unknowns, pairs = unknowns_and_pairs(problem)
+    return pairs - unknowns
 
 
 def _stationary(problem: PSDProblem, outcome: Outcome, words: str, evidence: Evidence) -> Verdict:

@@ -227,27 +227,39 @@ def test_quartic_takes_the_lower_of_two_minima(tilt, lower):
     assert minimise_quartic(coefficients) == pytest.approx(lower, abs=0.1)
 
 
-def test_paper_gradient_descent_from_the_tailored_start_recovers_every_seed():
-    """n=200, r=5, σ=0: the table of the paper, 20 seeds."""
-    reached = {"tailored": 0, "random-imputation": 0, "random-spectral": 0}
-    for seed in range(20):
+def reached_by_gradient_descent(seeds, starts):
+    """How many of the planted matrices of the paper's table gradient descent reaches from each start."""
+    reached = dict.fromkeys(starts, 0)
+    for seed in seeds:
         M, X = relu_instance(200, 5, seed)
-        for start in reached:
+        for start in starts:
             tol, most = (1e-13, 5000) if start == "tailored" else (1e-9, 1500)
             completion = unrelu.complete(X, 5, method="gradient-descent", start=start, rng=seed, tol=tol, max_iter=most)
             reached[start] += error(completion, M) < 1e-9 if start == "tailored" else error(completion, M) < 1e-6
+    return reached
+
+
+def test_paper_gradient_descent_from_the_tailored_start_recovers_a_few_seeds():
+    assert reached_by_gradient_descent(range(4), ["tailored"]) == {"tailored": 4}
+
+
+@pytest.mark.slow
+def test_paper_gradient_descent_from_the_tailored_start_recovers_every_seed():
+    """n=200, r=5, σ=0: the table of the paper, 20 seeds."""
+    reached = reached_by_gradient_descent(range(20), ["tailored", "random-imputation", "random-spectral"])
     assert reached["tailored"] == 20
     assert reached["random-imputation"] <= 8
     assert reached["random-spectral"] <= 8
 
 
-@pytest.mark.parametrize("rank", [5, 45, 57])
-def test_auto_recovers_far_past_the_ranks_of_the_paper(rank):
-    for seed in range(3):
+@pytest.mark.parametrize(("rank", "seeds"), [(5, 3), (45, 3), (57, 1)])
+def test_auto_recovers_far_past_the_ranks_of_the_paper(rank, seeds):
+    for seed in range(seeds):
         M, X = relu_instance(200, rank, seed)
         assert error(unrelu.complete(X, rank, rng=seed), M) < RECOVERED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [5, 15, 25, 35, 45, 50, 55, 57])
 def test_auto_recovers_in_19_of_20_at_every_rank(rank):
     good = 0

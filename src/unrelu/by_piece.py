@@ -23,6 +23,8 @@ Array = NDArray[np.floating[Any]]
 
 # Pieces named in a verdict.
 MOST_NAMED = 4
+# A whole is as good as its worst piece; every other code is worse than these.
+FROM_BEST = (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK)
 
 
 def complete_by_piece(task: Task) -> Attempts:
@@ -33,7 +35,7 @@ def complete_by_piece(task: Task) -> Attempts:
         return escalate(task)
     factor = np.zeros((problem.size, problem.rank))
     first: Attempts | None = None
-    failed: list[Verdict] = []
+    verdicts: list[Verdict] = []
     for rows in parts:
         checkpoint()
         inner = task.within(rows, factor, min(problem.rank, len(rows)))
@@ -44,13 +46,13 @@ def complete_by_piece(task: Task) -> Attempts:
         first = attempts if first is None else first
         if attempts.outcome.verdict.code in CUT_SHORT:
             return _cut_short(problem, factor, first, attempts.outcome.verdict)
-        open_but_fitted = attempts is not first and attempts.outcome.verdict.code is Stop.UNDERDETERMINED
-        if not attempts.outcome.verdict.converged and not open_but_fitted:
-            failed.append(attempts.outcome.verdict)
+        # Of a piece beside the largest it is no news that it is open, as long as it fits.
+        if attempts is first or attempts.outcome.verdict.code is not Stop.UNDERDETERMINED:
+            verdicts.append(attempts.outcome.verdict)
     assert first is not None
     point = _turned(task, factor, parts)
     task.offer("piece by piece", point)
-    verdict = _verdict(task, parts, first.outcome.verdict, failed)
+    verdict = _verdict(task, parts, verdicts)
     outcome = replace(first.outcome, point=point, objective=point.value, verdict=verdict, history=task.history)
     largest = np.setdiff1d(parts[0], parts[0][first.undetermined])
     missing = np.setdiff1d(np.arange(problem.size), largest)
@@ -74,13 +76,14 @@ def _turned(task: Task, factor: NDArray[np.float64], parts: list[NDArray[np.intp
     return turned if turned.value < point.value else point
 
 
-def _verdict(task: Task, parts: list[NDArray[np.intp]], of_the_largest: Verdict, failed: list[Verdict]) -> Verdict:
+def _verdict(task: Task, parts: list[NDArray[np.intp]], verdicts: list[Verdict]) -> Verdict:
+    """That of the piece with the least to say for itself."""
     names = [task.named(rows) for rows in parts[:MOST_NAMED]]
     more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
     words = (
         f"the pattern falls into {len(parts)} pieces that never see each other ({', '.join(names + more)}): each was "
         "completed in its own frame, and entries between them are not determined by what was seen"
     )
-    worst = failed[0] if failed else of_the_largest
-    code = worst.code if len(parts[0]) > 1 or failed else Stop.UNDERDETERMINED
-    return Verdict(code, f"{worst.reason}; {words}")
+    worst = max(verdicts, key=lambda verdict: FROM_BEST.index(verdict.code) if verdict.code in FROM_BEST else np.inf)
+    alone = len(parts[0]) == 1 and worst.code is Stop.FITTED
+    return Verdict(Stop.UNDERDETERMINED if alone else worst.code, f"{worst.reason}; {words}")

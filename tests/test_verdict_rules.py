@@ -160,7 +160,9 @@ def test_a_named_method_with_a_loose_tolerance_must_be_near_an_exact_fit():
     assert "to the method's tolerance" in said.reason
     # As small a misfit of data that no matrix of the rank fits.
     weak = np.random.default_rng(2).standard_normal((30, 2))
-    problem, off = fitted(M + 2e-4 * (weak[:, :1] @ weak[:, 1:].T + weak[:, 1:] @ weak[:, :1].T), 2, Observed(), None, -99.0)
+    problem, off = fitted(
+        M + 2e-4 * (weak[:, :1] @ weak[:, 1:].T + weak[:, 1:] @ weak[:, :1].T), 2, Observed(), None, -99.0
+    )
     assert 1e-6 < np.sqrt(4 * off.point.value) / problem.norm < 1e-3
     assert judged(problem, off, solver, rng).verdict.code is not Stop.FITTED
 

@@ -21,7 +21,7 @@ def gram(n, rank, seed=0):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_outside_meet_what_was_seen_of_them_and_what_absence_says(seed):
-    U, M = gram(120, 4, seed)
+    _, M = gram(120, 4, seed)
     tau = float(np.quantile(M, 0.93))
     observations = Observations.of(np.where(tau <= M, M, np.nan), threshold=tau)
     placement = furthest_placement(observations, 4, np.random.default_rng(seed))
@@ -53,7 +53,7 @@ def test_many_rows_outside_are_solved_by_conjugate_gradients(monkeypatch):
 
 def two_bodies(seed, rank=3, cross=8):
     """Two fully seen groups with a few entries between them, fewer than linear steps need."""
-    U, M = gram(40, rank, seed)
+    _, M = gram(40, rank, seed)
     X = M.copy()
     X[:20, 20:] = X[20:, :20] = np.nan
     rng = np.random.default_rng(seed)
@@ -112,14 +112,14 @@ def test_many_starts_at_once_find_what_one_misses():
 
 
 def test_many_starts_at_once_hear_what_absence_says():
-    U, M = gram(8, 2, 3)
+    _, M = gram(8, 2, 3)
     tau = float(np.quantile(M, 0.6))
     observations = Observations.of(np.where(tau <= M, M, np.nan), threshold=tau)
     for loss, heard in ((OneSided(), True), (Observed(), False)):
         problem = PSDProblem(observations, 2, loss)
         found = [best_of_many(problem, np.random.default_rng(seed)) for seed in range(5)]
         beyond = [np.maximum(V @ V.T * observations.unit - tau, 0)[tau > M].max() for V in found]
-        assert (max(beyond) < 1e-6) is heard
+        assert bool(max(beyond) < 1e-6) is heard
 
 
 def test_more_unknowns_have_fewer_starts():

@@ -127,11 +127,11 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
             f"{said}; pairs held out are predicted about as well as the others are fitted, and no better by one more "
             f"rank: what is left is noise ({words})",
         )
-    if contradicted is None and evidence.exhausted and 0 < _spare(problem) and _residual(problem, outcome) <= NOISE:
+    if contradicted is None and evidence.exhausted and _spare(problem) > 0 and _residual(problem, outcome) <= NOISE:
         return Verdict(
             Stop.FITTED_TO_NOISE,
-            f"{said}; {evidence.starts} starts found nothing lower, so no matrix of rank {problem.rank} fits exactly, and "
-            f"nothing shows more rank: what is left is noise ({words})",
+            f"{said}; {evidence.starts} starts found nothing lower, so no matrix of rank {problem.rank} fits exactly, "
+            f"and nothing shows more rank: what is left is noise ({words})",
         )
     if evidence.enough and evidence.shows_rank:
         by = "fully seen blocks" if floor is not None and floor.shows_rank else "pairs held out"

@@ -259,6 +259,13 @@ def test_auto_recovers_far_past_the_ranks_of_the_paper(rank, seeds):
         assert error(unrelu.complete(X, rank, rng=seed), M) < RECOVERED
 
 
+def test_high_ranks_do_not_need_absence():
+    """The paper's own loss recovers them as well: it is the solver that makes high ranks work."""
+    M, X = relu_instance(200, 55)
+    completion = unrelu.complete(X, 55, method="gauss-newton", start="tailored", loss="observed", rng=0)
+    assert error(completion, M) < RECOVERED
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [5, 15, 25, 35, 45, 50, 55, 57])
 def test_auto_recovers_in_19_of_20_at_every_rank(rank):

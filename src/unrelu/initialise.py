@@ -53,7 +53,8 @@ class Start:
     Parameters
     ----------
     scaled : bool, default True
-        Scale column k by the square root of the k-th eigenvalue; False: orthonormal columns, as printed in the paper.
+        Scale column k by the square root of the k-th eigenvalue; False: orthonormal columns, which the paper prints. Q
+        is scaled to the data either way, which it does not.
     """
 
     scaled: bool = True

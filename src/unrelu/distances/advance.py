@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.budget import checkpoint
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.patches import cut_out, place
 from unrelu.distances.rigidity import GENERIC, patch_grades
@@ -36,6 +37,7 @@ def advanced(
     tried = np.zeros(network.size, bool)
     failures = 0
     for _ in range(MOST_GROUPS):
+        checkpoint()
         group = _front(network, settled, tried, rng)
         if not group.size or failures > PATIENCE:
             break

@@ -4,29 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.budget import Budget, OutOfTime, budget
+from unrelu.distances.alignment import align
 from unrelu.distances.anchors import fix_the_frame
 from unrelu.distances.assemble import components, network_of
 from unrelu.distances.completion import DistanceCompletion
 from unrelu.distances.edges import real
 from unrelu.distances.network import Misfit, Network
-from unrelu.distances.options import checked_dim, chosen_effort, chosen_misfit, generator_of, given_start
+from unrelu.distances.options import (
+    checked_dim,
+    checked_seconds,
+    chosen_effort,
+    chosen_misfit,
+    generator_of,
+    given_start,
+)
+from unrelu.distances.order import own_order
 from unrelu.distances.ranges import Ranges
 from unrelu.distances.refine import Journal, refine
 from unrelu.distances.rigidity import WORDS
-from unrelu.distances.solve import Effort, Solved, fitted_to, solve_component
+from unrelu.distances.search import Effort
+from unrelu.distances.solve import Solved, nothing, solve_component
 from unrelu.distances.triangles import check_triangles
+from unrelu.distances.verdict import verdict_of
 from unrelu.errors import InputError, is_number
-from unrelu.history import Record, Stop, Verdict
+from unrelu.history import Record, Stop
 
 __all__ = ["complete_distances", "complete_from_shortest"]
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
+# Up to this many points are put in an order of their own first; beyond, the caller's may lie better in memory.
+ORDERED = 2000
 # Two atoms in space are still in space: so many dimensions are allowed however few points there are.
 LEAST_DIM = 3
 
@@ -46,6 +62,7 @@ def complete_distances(
     max_iter: int | None = None,
     tol: float | None = None,
     rng: Any = None,
+    max_seconds: float | None = None,
     progress: bool = False,
     callback: Callable[[Record], object] | None = None,
     names: Any = None,
@@ -83,8 +100,11 @@ def complete_distances(
     tol : float, optional
         Stop when the gradient is below this share of the data; default 1e-14.
     rng : int, Generator or None
+    max_seconds : float, optional
+        How long the call may take. Then, as after Ctrl-C, the best places so far come back, the verdict says so, and no
+        point is called determined.
     progress : bool, default False
-        Show iteration and objective on the terminal's error output.
+        Show phase, iteration and objective on the terminal's error output.
     callback : callable, optional
         Called with each :class:`~unrelu.history.Record`; returning True stops.
     names : sequence, optional
@@ -112,145 +132,170 @@ def complete_distances(
     True
     """
     dim = checked_dim(dim)
-    ranges = Ranges.of(
-        D,
-        dim,
-        cutoff=cutoff,
-        squared=squared,
-        sigma=sigma,
-        lower=lower,
-        upper=upper,
-        anchors=anchors,
-        names=names,
-    )
-    if dim > max(ranges.size, LEAST_DIM):
-        raise InputError(f"dim must be at most {ranges.size}, the number of points, which span no more; got {dim}")
-    misfit, loss_name = chosen_misfit(loss, ranges)
-    given = given_start(start, ranges.size, dim)
-    effort = chosen_effort(tol, max_iter, loss, ranges)
-    if callback is not None and not callable(callback):
-        raise InputError(f"callback must be callable, got {type(callback).__name__}")
-    generator = generator_of(rng)
-    check_triangles(ranges, generator)
-    with _shown(callback) if progress else nullcontext(callback) as told:
-        return _solved(ranges, dim, misfit, loss_name, effort, generator, start, given, Journal(ranges.unit, told))
+    with budget(checked_seconds(max_seconds)) as clock:
+        ranges = Ranges.of(
+            D,
+            dim,
+            cutoff=cutoff,
+            squared=squared,
+            sigma=sigma,
+            lower=lower,
+            upper=upper,
+            anchors=anchors,
+            names=names,
+        )
+        if dim > max(ranges.size, LEAST_DIM):
+            raise InputError(f"dim must be at most {ranges.size}, the number of points, which span no more; got {dim}")
+        misfit, loss_name = chosen_misfit(loss, ranges)
+        given = given_start(start, ranges.size, dim)
+        effort = chosen_effort(tol, max_iter, loss, ranges)
+        if callback is not None and not callable(callback):
+            raise InputError(f"callback must be callable, got {type(callback).__name__}")
+        generator = generator_of(rng)
+        check_triangles(ranges, generator)
+        how = start if isinstance(start, str) else "given"
+        with _shown(callback, clock) if progress else nullcontext(callback) as told:
+            call = Call(ranges, dim, misfit, effort, generator, Journal(ranges.unit, told), given, how)
+            call.solve()
+            return call.completion(loss_name, clock)
 
 
 @contextmanager
-def _shown(callback: Callable[[Record], object] | None) -> Iterator[Callable[[Record], object]]:
+def _shown(callback: Callable[[Record], object] | None, clock: Budget) -> Iterator[Callable[[Record], object]]:
     """A callback that also shows where the run is."""
     from rich.console import Console
 
     with Console(stderr=True).status("placing points") as status:
+        doing = "placing points"
+
+        def begin(name: str) -> None:
+            nonlocal doing
+            doing = f"placing points: {name}"
+            status.update(doing)
 
         def show(record: Record) -> object:
-            status.update(f"placing points: iteration {record.iteration}, objective {record.objective:.1e}")
+            status.update(f"{doing}: iteration {record.iteration}, objective {record.objective:.1e}")
             return None if callback is None else callback(record)
 
+        clock.told = begin
         yield show
 
 
-def _solved(
-    ranges: Ranges,
-    dim: int,
-    misfit: Misfit,
-    loss_name: str,
-    effort: Effort,
-    generator: np.random.Generator,
-    start: Any,
-    given: Floats | None,
-    journal: Journal,
-) -> DistanceCompletion:
-    """Component by component, in units, then in the frame of the anchors and the caller's units."""
-    unit = ranges.unit
-    whole = network_of(ranges, dim)
-    labels = components(whole)
-    points = np.zeros((ranges.size, dim))
-    grade = np.zeros(ranges.size, np.int8)
-    solved: list[Solved] = []
-    start_name = start if isinstance(start, str) else "given"
-    places = ranges.places / unit
-    framed = False
-    for label in range(int(labels.max()) + 1):
-        members = np.flatnonzero(labels == label)
-        part = whole.part(members)
-        own = None if given is None else given[members] / unit
-        one = solve_component(part, misfit, effort, generator, journal, given=own, start=str(start_name))
-        fixed = np.flatnonzero(np.isin(members, ranges.anchors))
-        X = one.points
-        if fixed.size:
-            known = places[np.isin(ranges.anchors, members)]
-            X = fitted_to(X, fixed, known)
-            if fix_the_frame(known, dim):
-                framed = True
-                X = X.copy()
-                X[fixed] = known
-                free = np.setdiff1d(np.arange(len(members)), fixed)
-                judged = Misfit(noise=one.noise) if one.likely else misfit
-                X = refine(part, X, judged, free=free, tol=effort.tol, max_iter=effort.max_iter, journal=journal).points
+class Call:
+    """One call under way: components one after the other, and what they have come to so far."""
+
+    def __init__(
+        self,
+        ranges: Ranges,
+        dim: int,
+        misfit: Misfit,
+        effort: Effort,
+        rng: np.random.Generator,
+        journal: Journal,
+        given: Floats | None,
+        start: str,
+    ) -> None:
+        self.ranges, self.dim, self.misfit, self.effort, self.rng = ranges, dim, misfit, effort, rng
+        self.journal, self.given, self.start = journal, given, start
+        self.whole = network_of(ranges, dim)
+        self.labels = components(self.whole)
+        self.points = np.zeros((ranges.size, dim))
+        self.grade = np.zeros(ranges.size, np.int8)
+        self.solved: list[Solved] = []
+        self.framed = False
+
+    def solve(self) -> None:
+        """Component by component, in units; Ctrl-C ends it with the best so far."""
+        cut: Stop | None = None
+        for label in range(int(self.labels.max()) + 1):
+            members = np.flatnonzero(self.labels == label)
+            one = nothing(self.whole.part(members[:1]), cut or Stop.INTERRUPTED)
+            try:
+                if cut is None:
+                    members, one = self._component(members)
+            except KeyboardInterrupt:
+                cut = Stop.INTERRUPTED
+            if one.code in (Stop.INTERRUPTED, Stop.MAX_SECONDS):
+                cut = one.code
+            self.solved.append(one)
+            self.points[members], self.grade[members] = one.points, one.grade
+
+    def _component(self, members: Indices) -> tuple[Indices, Solved]:
+        """The members in an order of their own, and where they lie, in the frame of the anchors if there are any."""
+        part = self.whole.part(members)
+        if part.size <= ORDERED:
+            members = members[own_order(part)]
+            part = self.whole.part(members)
+        own = None if self.given is None else self.given[members] / self.ranges.unit
+        one = solve_component(part, self.misfit, self.effort, self.rng, self.journal, given=own, start=self.start)
+        fixed = np.flatnonzero(np.isin(members, self.ranges.anchors))
+        if not fixed.size:
+            return members, replace(one, points=one.points - one.points.mean(axis=0))
+        known = self.ranges.places[np.searchsorted(self.ranges.anchors, members[fixed])] / self.ranges.unit
+        X = align(one.points[fixed], known)(one.points)
+        if fix_the_frame(known, self.dim):
+            self.framed = True
+            X[fixed] = known
+            free = np.setdiff1d(np.arange(len(members)), fixed)
+            judged = Misfit(noise=one.noise) if one.likely else self.misfit
+            if one.code not in (Stop.INTERRUPTED, Stop.MAX_SECONDS):
+                X = self._held(part, X, judged, free)
+        return members, replace(one, points=X)
+
+    def _held(self, part: Network, X: Floats, judged: Misfit, free: Indices) -> Floats:
+        """The points refined once more with the anchors where they are known to be; as they were, if time is over."""
+        effort = self.effort
+        try:
+            return refine(
+                part, X, judged, free=free, tol=effort.tol, max_iter=effort.max_iter, journal=self.journal
+            ).points
+        except OutOfTime:
+            return X
+
+    def completion(self, loss_name: str, clock: Budget) -> DistanceCompletion:
+        """What has come out, in the caller's units."""
+        ranges, points, solved = self.ranges, self.points, self.solved
+        unit = ranges.unit
+        seen = network_of(ranges, self.dim, join=False) if len(ranges.anchors) > 1 else self.whole
+        gap = seen.residual(points)
+        freedom = self._freedom(len(self.whole.first) - len(seen.first))
+        rms = float(np.sqrt(np.mean(seen.distance**2))) if len(gap) else 1.0
+        likely = [one for one in solved if one.likely]
+        if self.effort.noise is not None:
+            noise, freedom = self.effort.noise, None
+        elif len(solved) == 1 and likely:
+            noise = solved[0].noise
         else:
-            X = X - X.mean(axis=0)
-        points[members], grade[members] = X, one.grade
-        solved.append(one)
-
-    seen = network_of(ranges, dim, join=False) if len(ranges.anchors) > 1 else whole
-    gap = seen.residual(points)
-    noise = _noise(seen, gap, effort, solved)
-    rms = float(np.sqrt(np.mean(seen.distance**2))) if len(gap) else 1.0
-    return DistanceCompletion(
-        points=(points * unit).astype(ranges.dtype),
-        verdict=_verdict(solved, journal, gap, effort),
-        history=journal.history,
-        determinacy=np.array(WORDS)[grade],
-        components=labels,
-        pairs=np.column_stack([ranges.first, ranges.second]),
-        measured=ranges.distance.astype(ranges.dtype),
-        cutoff=ranges.cutoff,
-        anchors=ranges.anchors,
-        names=ranges.names,
-        sigma=noise * unit,
-        residual=float(np.sqrt(np.mean(gap**2))) / (rms or 1.0) if len(gap) else 0.0,
-        start=solved[0].start,
-        loss="censored" if any(one.likely for one in solved) else loss_name,
-        framed=framed,
-        notes=ranges.notes,
-        weights=seen.weight,
-    )
-
-
-def _noise(network: Network, gap: Floats, effort: Effort, solved: list[Solved]) -> float:
-    """Standard deviation of a distance of weight one, in units: as given, or from the misfit and the freedom left."""
-    if effort.noise is not None:
-        return effort.noise
-    if len(solved) == 1 and solved[0].likely:
-        return solved[0].noise
-    free = network.size * network.dim - network.dim * (network.dim + 1) // 2
-    left = max(len(gap) - free, 1)
-    return float(np.sqrt(np.sum(network.weight * gap**2) / left)) if len(gap) else 0.0
-
-
-def _verdict(solved: list[Solved], journal: Journal, gap: Floats, effort: Effort) -> Verdict:
-    worst = float(np.abs(gap).max()) if len(gap) else 0.0
-    iterations = len(journal.history)
-    if journal.stopped:
-        return Verdict(Stop.CALLBACK, f"the callback asked to stop after {_iterations(iterations)}")
-    if all(one.exact for one in solved):
-        return Verdict(Stop.CONVERGED, f"all seen distances are met to rounding after {_iterations(iterations)}")
-    unmet = sum(one.unmet for one in solved)
-    if unmet:
-        return Verdict(
-            Stop.STATIONARY,
-            f"{unmet} of {len(gap)} distances are not met although the others are exact: a fold that was not found, or "
-            "wrong distances; points that only they hold are not called determined",
+            noise = float(np.sqrt(np.sum(seen.weight * gap**2) / max(freedom, 1))) if len(gap) else 0.0
+        return DistanceCompletion(
+            points=(points * unit).astype(ranges.dtype),
+            verdict=verdict_of(solved, gap, len(self.journal.history), clock.spent, self.dim),
+            history=self.journal.history,
+            determinacy=np.array(WORDS)[self.grade],
+            components=self.labels,
+            pairs=np.column_stack([ranges.first, ranges.second]),
+            measured=ranges.distance.astype(ranges.dtype),
+            cutoff=ranges.cutoff,
+            anchors=ranges.anchors,
+            names=ranges.names,
+            sigma=noise * unit,
+            residual=float(np.sqrt(np.mean(gap**2))) / (rms or 1.0) if len(gap) else 0.0,
+            start=solved[0].start,
+            loss="censored" if likely else loss_name,
+            framed=self.framed,
+            notes=ranges.notes,
+            weights=seen.weight,
+            freedom=freedom,
+            seconds=clock.spent,
         )
-    if all(one.converged for one in solved):
-        return Verdict(
-            Stop.CONVERGED,
-            f"the misfit is stationary after {_iterations(iterations)}; the largest is {worst:.2g} typical distances",
-        )
-    return Verdict(
-        Stop.MAX_ITERATIONS, f"the misfit still fell after {_iterations(iterations)}; raise max_iter to go on"
-    )
+
+    def _freedom(self, joined: int) -> int:
+        """How many distances were seen beyond those that the places need; distances between anchors are not counted."""
+        freedom = sum(one.freedom for one in self.solved)
+        count = len(self.ranges.anchors)
+        if count > 1:  # the anchors' own distances fix their body, whose places are given
+            freedom += max(count * self.dim - self.dim * (self.dim + 1) // 2, 0) - joined
+        return max(freedom, 0)
 
 
 def complete_from_shortest(D: Any, dim: int, fraction: float, *, rng: Any = None, **options: Any) -> DistanceCompletion:
@@ -287,7 +332,3 @@ def complete_from_shortest(D: Any, dim: int, fraction: float, *, rng: Any = None
     count = max(1, round(fraction * len(pairs)))
     cutoff = float(pairs[count - 1])
     return complete_distances(np.where(lengths <= cutoff, lengths, np.nan), dim, cutoff=cutoff, rng=rng, **options)
-
-
-def _iterations(count: int) -> str:
-    return f"{count} iteration{'' if count == 1 else 's'}"

@@ -56,6 +56,11 @@ class DistanceCompletion:
         What a person should know about the input, in sentences.
     weights : ndarray of shape (m,)
         1/variance of each seen distance over that of a distance with standard deviation ``sigma``.
+    freedom : int or None
+        How many distances there are beyond those that the places need, from which ``sigma`` was estimated; None if
+        that was given.
+    seconds : float
+        Wall-clock time of the call.
     """
 
     points: Array
@@ -75,6 +80,8 @@ class DistanceCompletion:
     framed: bool = False
     notes: tuple[str, ...] = ()
     weights: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    freedom: int | None = None
+    seconds: float = 0.0
 
     @property
     def dim(self) -> int:
@@ -108,8 +115,11 @@ class DistanceCompletion:
     def covariances(self) -> Array:
         """Covariance of each point's place, shape (n, dim, dim); inf where the data do not fix it.
 
-        To first order in the noise, in the frame of the anchors, or in that of the best alignment with the truth.
+        To first order in the noise, in the frame of the anchors, or in that of the best alignment with the truth. Where
+        the noise was estimated from few spare distances they are wider by as much as that estimate is uncertain; from
+        none, they are infinite.
         """
+        widened = _widened(self.freedom)
         result = np.full((self.size, self.dim, self.dim), np.inf)
         for label in np.unique(self.components[self.determined]):
             members = np.flatnonzero(self.determined & (self.components == label))
@@ -123,7 +133,8 @@ class DistanceCompletion:
             noise = self.sigma if self.loss == "censored" else 0.0
             misfit = Misfit(absence=self.loss == "censored" and noise > 0, noise=noise)
             places = self.points[members].astype(np.float64)
-            result[members] = covariances(network, places, self.sigma, fixed[fixed >= 0], misfit)
+            found = covariances(network, places, self.sigma, fixed[fixed >= 0], misfit)
+            result[members] = found * widened if np.isfinite(widened) else np.inf
         return result
 
     @property
@@ -171,3 +182,18 @@ class DistanceCompletion:
             f"{f' in {parts} components' if parts > 1 else ''}, {int(self.determined.sum())} determined, relative "
             f"residual {self.residual:.2g}; {self.verdict}"
         )
+
+
+def _widened(freedom: int | None) -> float:
+    """By how much variances grow when σ was estimated from so many spare distances: as Student's law is wider.
+
+    Both at 95 %, and where six standard errors would be left once in ten thousand times.
+    """
+    from scipy.special import stdtrit
+
+    if freedom is None:
+        return 1.0
+    if freedom < 1:
+        return float("inf")
+    usual, rare = (float(stdtrit(freedom, share)) for share in (0.975, 1 - 5e-5))
+    return max(usual / 1.959964, rare / 6, 1.0) ** 2

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from unrelu.distances.network import Misfit
 from unrelu.distances.ranges import Ranges
 from unrelu.distances.refine import DEFAULT_ITERATIONS, DEFAULT_TOL
-from unrelu.distances.solve import Effort
+from unrelu.distances.search import Effort
 from unrelu.errors import InputError, is_integer, is_number, unknown_name
 
-__all__ = ["LOSSES", "STARTS", "checked_dim", "chosen_effort", "chosen_misfit", "generator_of", "given_start"]
+__all__ = ["LOSSES", "STARTS", "checked_dim", "checked_seconds", "chosen_effort", "chosen_misfit", "generator_of", "given_start"]
 
 Floats = NDArray[np.float64]
 
@@ -67,6 +67,15 @@ def chosen_effort(tol: Any, max_iter: Any, loss: str, ranges: Ranges) -> Effort:
         None if ranges.noise is None else ranges.noise / ranges.unit,
         {"censored": True, "auto": None}.get(loss, False),
     )
+
+
+def checked_seconds(max_seconds: Any) -> float | None:
+    """How long the call may take; None: as long as it likes."""
+    if max_seconds is None:
+        return None
+    if not (is_number(max_seconds) and max_seconds > 0):
+        raise InputError(f"max_seconds must be a positive number, or None for no limit, got {max_seconds!r}")
+    return float(max_seconds)
 
 
 def generator_of(rng: Any) -> np.random.Generator:

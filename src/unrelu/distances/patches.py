@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.budget import checkpoint
 from unrelu.distances.alignment import align
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.paths import from_paths
@@ -123,6 +124,7 @@ def place(patch: Patch, X: Floats, misfit: Misfit, floor: float, rng: np.random.
     free = np.flatnonzero(~fixed)
     best, lowest = X, np.inf
     for attempt in range(TRIES if len(free) <= FEW else 1):
+        checkpoint()
         start = X.copy()
         if (attempt == 0 and len(free) > 1) or attempt in (2, 4):
             guess = from_paths(network, rng, share=(0.8, 0, 1.0, 0, 0.6)[attempt])

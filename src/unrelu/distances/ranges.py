@@ -89,7 +89,7 @@ class Ranges:
             raise InputError(f"cutoff must be a positive number, or None if absence says nothing; got {cutoff!r}")
         labels = None if names is None else tuple(names)
         all_different(labels or ())
-        seen, n, labels, dtype = seen_pairs(D, labels)
+        seen, n, labels, dtype = seen_pairs(D, labels, squared=squared)
         deviation = given_sigma(sigma, seen, n)
         seen = checked_values(seen, squared, labels)
         if squared and deviation is not None and sigma is None:

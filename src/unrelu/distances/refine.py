@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.budget import checkpoint
 from unrelu.distances.curvature import solve
 from unrelu.distances.network import Forces, Misfit, Network
 from unrelu.history import History, Record
@@ -30,6 +31,7 @@ class Journal:
     def __init__(self, unit: float, callback: Callable[[Record], object] | None = None) -> None:
         self.history = History()
         self.stopped = False
+        self.left: Floats | None = None  # where a refinement was when it was cut short
         self._unit, self._callback = unit, callback
         self._wall, self._cpu = perf_counter(), process_time()
 
@@ -46,7 +48,8 @@ class Journal:
             details,
         )
         self.history.append(record)
-        if self._callback is not None and self._callback(record) is True:
+        answer = None if self._callback is None else self._callback(record)
+        if isinstance(answer, bool | np.bool_) and answer:
             self.stopped = True
 
 
@@ -88,6 +91,9 @@ def refine(
     _note(journal, forces, size, scale, damping)
     done, mark = 0, forces.value
     while done < max_iter and size > tol and flat < 3 and not (journal and journal.stopped):
+        if journal is not None:
+            journal.left = X
+        checkpoint()
         step = solve(forces, -gradient, damping, free, tol=min(0.1, max(1e-10, np.sqrt(size) * 0.1)))
         foretold = -float(np.vdot(gradient, step)) - _curved(forces, step) / 2
         trial = X + step

@@ -19,9 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.budget import checkpoint
 from unrelu.distances.curvature import rigidity_rows
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.patches import Patch, clusters, cut_out, other_place
+from unrelu.distances.second import MOST_SEARCHED, SAME, same_in_both, searched, special
+from unrelu.distances.starts import small_enough
 from unrelu.distances.trilateration import Body, cliques, grow, look
 
 __all__ = ["WORDS", "Rigidity", "determinacy", "known_body", "patch_grades", "turns"]
@@ -60,6 +63,7 @@ def determinacy(
     slack: float = 0.0,
     body: Body | None = None,
     seen: Network | None = None,
+    misfit: Misfit | None = None,
 ) -> Rigidity:
     """Grades of the points of a network whose distances are met at X.
 
@@ -77,6 +81,9 @@ def determinacy(
         What trilateration reached already, at the places X up to a rigid motion.
     seen : Network, optional
         With all distances that were seen, met or not; default ``network``.
+    misfit : Misfit, optional
+        How pairs are judged. If given, a stress is believed only where the places are no special ones, or where a
+        search for a second answer finds none.
     """
     n, dim = network.size, network.dim
     grade = np.zeros(n, np.int8)
@@ -88,29 +95,80 @@ def determinacy(
     grade[body.placed] = GENERIC
     if exact:
         grade[np.isfinite(body.bound) & body.placed] = PROVED
-    _grade_rest(network, X, grade, rng)
+    _grade_rest(network, X, grade, rng, misfit, slack)
     all_seen = network if seen is None else seen
     while network.cutoff is not None and _settled_by_absence(network, X, grade, slack, all_seen):
         grown = grow(network, Body(X, grade >= GENERIC, np.full(n, np.inf)), known=X)
         grade[grown.placed & (grade < GENERIC)] = GENERIC
-        _grade_rest(network, X, grade, rng)
+        _grade_rest(network, X, grade, rng, misfit, slack)
     return Rigidity(grade, body)
 
 
-def _grade_rest(network: Network, X: Floats, grade: NDArray[np.int8], rng: np.random.Generator) -> None:
+def _grade_rest(
+    network: Network,
+    X: Floats,
+    grade: NDArray[np.int8],
+    rng: np.random.Generator,
+    misfit: Misfit | None,
+    slack: float,
+) -> None:
     """Raise the grades of points that are not settled by looking at them in groups; changes ``grade``."""
     settled = grade >= GENERIC
     rest = np.flatnonzero(~settled)
     if not rest.size:
         return
     for cluster in clusters(network, rest)[:MOST_GROUPS]:
+        checkpoint()
         patch = cut_out(network, X, settled, cluster, rng)
         if patch is None:
             continue
         found = patch_grades(patch, X, rng)
         inside = ~patch.settled
+        if misfit is not None and (found[inside] >= GENERIC).any():
+            elsewhere = _elsewhere(network, X, patch, found, misfit, slack, rng)
+            found[elsewhere] = np.minimum(found[elsewhere], LOCAL)
         members = patch.members[inside]
         grade[members] = np.maximum(grade[members], found[inside])
+
+
+def _elsewhere(
+    network: Network,
+    X: Floats,
+    patch: Patch,
+    found: NDArray[np.int8],
+    misfit: Misfit,
+    slack: float,
+    rng: np.random.Generator,
+) -> Mask:
+    """Which points of a patch have another place, in an answer that fits as well as this one.
+
+    Many points in general position need no search: there a stress is right. Many points in special places cannot be
+    searched, and none of them is vouched for.
+    """
+    inside = ~patch.settled
+    free = np.flatnonzero(inside)
+    places = X[patch.members]
+    if len(free) > MOST_SEARCHED and not special(patch.network, places):
+        return np.zeros(len(inside), bool)
+    if network.size > MOST_SEARCHED and not special(patch.network, places):
+        return np.zeros(len(inside), bool)
+    if len(free) > MOST_SEARCHED or not small_enough(patch.network):
+        return inside
+    held = free if patch.settled.any() else None
+    others = searched(patch.network, misfit, places, slack, rng, free=held)
+    size = float(np.abs(places - places.mean(axis=0)).max())
+    elsewhere = np.zeros(len(inside), bool)
+    for other in others.places:
+        trial = X.copy()
+        trial[patch.members] = other
+        if misfit.absence and network.cutoff is not None and network.too_close(trial, network.cutoff - 10 * slack)[0].size:
+            continue
+        if held is not None:
+            elsewhere |= np.linalg.norm(other - places, axis=1) > SAME * size
+        else:
+            alike = same_in_both(places, other, np.flatnonzero(found >= GENERIC), SAME * size)
+            elsewhere |= ~np.isin(np.arange(len(inside)), alike)
+    return elsewhere
 
 
 def _settled_by_absence(network: Network, X: Floats, grade: NDArray[np.int8], slack: float, all_seen: Network) -> bool:
@@ -181,6 +239,8 @@ def patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[n
     part, fixed = patch.network, patch.settled
     places = X[patch.members] - X[patch.members].mean(axis=0)
     n, dim = part.size, part.dim
+    if not len(part.first):
+        return np.zeros(n, np.int8)
     forces = part.forces(places, Misfit(absence=False))
     rows = rigidity_rows(forces, n).toarray()
     values, vectors = np.linalg.eigh(rows.T @ rows)

@@ -19,6 +19,8 @@ Indices = NDArray[np.intp]
 
 # Two numbers that should be the same differ at most by this share of the largest distance when only rounding did it.
 ROUNDING = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
+# ‖x‖² + ‖y‖² − 2xy leaves the square of up to about this share of the typical distance where zero is meant.
+SAME_PLACE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-3}
 # Noise exceeds this many standard deviations about once in 10⁹ draws.
 BEYOND_NOISE = 6.0
 
@@ -34,14 +36,16 @@ class SeenPairs:
     directed: bool = False  # a matrix, in which (i, j) and (j, i) are the same measurement
 
 
-def seen_pairs(D: Any, names: tuple[Any, ...] | None) -> tuple[SeenPairs, int, tuple[Any, ...] | None, np.dtype[Any]]:
+def seen_pairs(
+    D: Any, names: tuple[Any, ...] | None, *, squared: bool = False
+) -> tuple[SeenPairs, int, tuple[Any, ...] | None, np.dtype[Any]]:
     """Seen pairs as the caller gave them, the number of points, their names, and the precision."""
     if isinstance(D, EdgeList):
         edges = D
     elif sp.issparse(D):
-        return _from_sparse(D, names)
+        return _from_sparse(D, names, squared)
     else:
-        edges_or_matrix = _table(D, names)
+        edges_or_matrix = _table(D, names, squared)
         if not isinstance(edges_or_matrix, EdgeList):
             return edges_or_matrix
         edges = edges_or_matrix
@@ -62,7 +66,7 @@ def seen_pairs(D: Any, names: tuple[Any, ...] | None) -> tuple[SeenPairs, int, t
     return SeenPairs(first, second, edges.distances, edges.sigma), int(edges.size or 0), edges.names, dtype
 
 
-def _table(D: Any, names: tuple[Any, ...] | None) -> Any:
+def _table(D: Any, names: tuple[Any, ...] | None, squared: bool) -> Any:
     """A square matrix, or an edge list in three or four columns."""
     shape = getattr(D, "shape", None) or np.shape(np.asarray(D, dtype=object))
     if len(shape) == 2 and shape[0] != shape[1] and shape[1] in (3, 4):
@@ -91,10 +95,12 @@ def _table(D: Any, names: tuple[Any, ...] | None) -> Any:
     if hidden is not None:
         seen &= ~hidden
     first, second = np.nonzero(seen)
-    return _matrix_pairs(first, second, values[first, second], labels), n, labels, dtype
+    return _matrix_pairs(first, second, values[first, second], labels, dtype, squared), n, labels, dtype
 
 
-def _from_sparse(D: Any, names: tuple[Any, ...] | None) -> tuple[SeenPairs, int, tuple[Any, ...] | None, np.dtype[Any]]:
+def _from_sparse(
+    D: Any, names: tuple[Any, ...] | None, squared: bool
+) -> tuple[SeenPairs, int, tuple[Any, ...] | None, np.dtype[Any]]:
     if D.shape[0] != D.shape[1] or D.shape[0] == 0:
         raise InputError(f"D must be square, got shape {D.shape}")
     if names is not None and len(names) != D.shape[0]:
@@ -104,18 +110,40 @@ def _from_sparse(D: Any, names: tuple[Any, ...] | None) -> tuple[SeenPairs, int,
     values = real(entries.data, "D")
     kept = ~np.isnan(values)
     first, second = entries.row[kept].astype(np.intp), entries.col[kept].astype(np.intp)
-    return _matrix_pairs(first, second, values[kept], names), D.shape[0], names, dtype
+    return _matrix_pairs(first, second, values[kept], names, dtype, squared), D.shape[0], names, dtype
 
 
-def _matrix_pairs(first: Indices, second: Indices, values: Floats, names: tuple[Any, ...] | None) -> SeenPairs:
+def _matrix_pairs(
+    first: Indices,
+    second: Indices,
+    values: Floats,
+    names: tuple[Any, ...] | None,
+    dtype: np.dtype[Any],
+    squared: bool,
+) -> SeenPairs:
+    """Pairs off the diagonal, which must be zero to rounding; what is as small as its rounding is zero too."""
     own = first == second
-    wrong = np.flatnonzero(own & (values != 0))
+    lengths = np.sqrt(np.abs(values)) if squared else np.abs(values)
+    allowed = SAME_PLACE[dtype] * _typical(lengths[~own])
+    wrong = np.flatnonzero(own & (values != 0) & ~(lengths <= allowed))
     if wrong.size:
         k = wrong[0]
         raise InputError(
             f"the diagonal of D must be zero or unseen, got {values[k]:g} at {named_pair(first[k], second[k], names)}"
         )
-    return SeenPairs(first[~own], second[~own], values[~own], directed=True)
+    off, lengths = values[~own], lengths[~own]
+    rounding = float(np.max(np.abs(values[own]), initial=0.0))
+    # Points at one place have been treated as the diagonal was: their distances are off by as much.
+    same = lengths <= 4 * (np.sqrt(rounding) if squared else rounding)
+    if squared:
+        same |= (off < 0) & (lengths <= allowed)
+    return SeenPairs(first[~own], second[~own], np.where(same, 0.0, off), directed=True)
+
+
+def _typical(lengths: Floats) -> float:
+    """The median of the distances that are neither zero nor infinite; 0 if there is none."""
+    known = lengths[np.isfinite(lengths) & (lengths > 0)]
+    return float(np.median(known)) if known.size else 0.0
 
 
 def given_sigma(sigma: Any, seen: SeenPairs, n: int) -> Floats | None:
@@ -173,8 +201,10 @@ def merged_pairs(
     count = np.diff(np.r_[start, keys.size])
     most, least = np.maximum.reduceat(values, start), np.minimum.reduceat(values, start)
     allowed = ROUNDING[dtype] * max(float(values.max()), 0.0)
+    # A tiny distance taken from the difference of large squares is uncertain in its square.
+    square = (SAME_PLACE[dtype] * _typical(values)) ** 2 if seen.directed else 0.0
     deviations = None if sigma is None else sigma[order]
-    slack = np.full(len(start), allowed)
+    slack = np.maximum(allowed, np.sqrt(least**2 + square) - least)
     if deviations is not None:
         slack = slack + BEYOND_NOISE * np.sqrt(2) * np.maximum.reduceat(deviations, start)
     apart = most - least

@@ -1,4 +1,4 @@
-"""One component: starts, refinement, repair, and what the data fix."""
+"""One component: places, what the misfit means, and which points the data fix."""
 
 from __future__ import annotations
 
@@ -7,71 +7,61 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.distances.advance import advanced
-from unrelu.distances.alignment import align
+from unrelu.budget import OutOfTime, phase
+from unrelu.distances.evidence import freedom_left
+from unrelu.distances.grading import graded_exact, graded_with_noise
 from unrelu.distances.network import Misfit, Network
-from unrelu.distances.noise import censored_noise, noise_of_cliques
-from unrelu.distances.patches import MOST_POINTS, clusters, regrown, settle
-from unrelu.distances.paths import from_paths
-from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
-from unrelu.distances.polish import polished
-from unrelu.distances.refine import Journal, concentrated, refine
-from unrelu.distances.rigidity import GENERIC, LOCAL, determinacy, known_body
-from unrelu.distances.trilateration import Body, best_body, look
+from unrelu.distances.refine import Journal
+from unrelu.distances.rigidity import LOCAL
+from unrelu.distances.search import Candidate, Effort, Search
+from unrelu.distances.starts import small_enough
+from unrelu.history import Stop
 
-__all__ = ["Effort", "Solved", "solve_component"]
+__all__ = ["Solved", "nothing", "solve_component"]
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
-# Misfits below this share of the typical distance need no noise to explain them.
-EXACT = 1e-9
-# Gaussian noise is beyond this many standard deviations once in two million distances.
-BEYOND = 5.0
-# Shares of a squared shortest path that are tried for the square of an unseen distance.
-SHARES = (0.8, 1.0, 0.6)
-# Beyond this many points one global start is all that is tried.
-LARGE = 2000
-# Trilateration with misfits below this share of a distance is still a start, even of many points.
-NEARLY = 0.05
-NOISE_ROUNDS = 4
-ROUGH, NOISY_TOL = 1e-5, 1e-9
-AGREE = 1e-3
-REPAIRS = 4
-# Trilateration whose steps were all thicker than this keeps its digits; a place may be off by this share of a distance.
-THICK, SHARP = 0.005, 1e-9
-UNFOLDINGS = 3
-# Iterations of one descent while there are other places to look.
-EXPLORING = 80
-# Ten iterations that lower the misfit by less than this share lead nowhere, if there is no noise.
-WORTH = 0.05
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How long to try."""
-
-    tol: float
-    max_iter: int
-    rounding: float = EXACT
-    noise: float | None = None  # standard deviation of a distance of weight one, if the caller knows it, in units
-    censored: bool | None = None  # whether unseen distances were measured and found too long; None: ask the data
+# Before the best of too few dimensions is called that, so many times the starts of the first fit are tried.
+TENFOLD = 10
+# How often a lower answer that the search for a second one came upon is taken up.
+RESUMPTIONS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Places of one component, grades of its points, and the name of the start that won."""
+    """Places of one component, grades of its points, and how it ended.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, dim)
+    grade : int8 ndarray of shape (n,)
+        Positions in the words of determinacy.
+    start : str
+        The name of the start that won.
+    code : Stop
+    why : str
+        The second half of a sentence about the misfit, where the code alone does not say it.
+    noise : float
+        Standard deviation of a distance of weight one, in units.
+    freedom : int
+        How many distances there are beyond those that the places need.
+    likely : bool
+        Whether the likelihood of not having been seen was used.
+    """
 
     points: Floats
     grade: NDArray[np.int8]
     start: str
-    value: float
-    exact: bool
-    converged: bool
-    noise: float = 0.0  # standard deviation of a distance of weight one, in units
-    unmet: int = 0  # how many distances are not met although blocks of points say that the data are exact
-    likely: bool = False  # whether the likelihood of not having been seen was used
+    code: Stop
+    why: str = ""
+    noise: float = 0.0
+    freedom: int = 0
+    likely: bool = False
+
+
+def nothing(network: Network, code: Stop) -> Solved:
+    """No place was found, or there is none to find: all points at the origin, none determined."""
+    return Solved(np.zeros((network.size, network.dim)), np.zeros(network.size, np.int8), "nothing", code)
 
 
 def solve_component(
@@ -84,280 +74,97 @@ def solve_component(
     given: Floats | None = None,
     start: str = "auto",
 ) -> Solved:
-    """Place the points of one component."""
-    n, dim = network.size, network.dim
-    if n == 1 or not len(network.first) + len(network.limits):
-        return Solved(np.zeros((n, dim)), np.zeros(n, np.int8), "nothing", 0.0, True, True)
+    """Place the points of one component; if time or patience ends, as well as was possible until then."""
+    if network.size == 1 or not len(network.first) + len(network.limits):
+        return nothing(network, Stop.FITTED)
     search = Search(network, misfit, effort, rng, journal)
+    journal.left = None
+    try:
+        return _solved(search, given, start)
+    except OutOfTime:
+        return _cut_short(search, Stop.MAX_SECONDS)
+    except KeyboardInterrupt:
+        return _cut_short(search, Stop.INTERRUPTED)
+
+
+def _cut_short(search: Search, code: Stop) -> Solved:
+    """The lowest misfit so far: of what was followed down to its end, and of what was under way."""
+    network, left = search.network, search.journal.left
+    found = [] if search.best is None else [search.best]
+    if left is not None and left.shape == (network.size, network.dim):
+        found.append(Candidate(left, network.forces(left, search.misfit).value, "unfinished"))
+    if not found:
+        return nothing(network, code)
+    best = min(found, key=lambda one: one.value)
+    noise = 0.0 if search.exact(best.points) else float(np.sqrt(search.squares(best.points) / len(network.first)))
+    return Solved(best.points, np.zeros(network.size, np.int8), best.name, code, noise=noise)
+
+
+def _solved(search: Search, given: Floats | None, start: str) -> Solved:
     best, body = search.given(given) if given is not None else search.auto(start)
-    exact = search.exact(best.points)
-    noise = 0.0 if exact else search.noise(best.points)
-    likely = not exact and not search.clean and search.censored
-    if likely:
-        best, noise = search.likeliest(best, noise)
-    gap = np.abs(network.residual(best.points)) * np.sqrt(network.weight)
-    allowed = search.floor if exact or search.clean else max(BEYOND * noise, search.floor)
-    met = gap <= allowed
-    unmet = int((~met).sum()) if search.clean else 0
-    grade = np.zeros(n, np.int8)
-    if met.any():
-        kept = network if met.all() else network.part(np.arange(n), keep=met)
-        grade = determinacy(
-            kept, best.points, rng, exact=exact or search.clean, slack=allowed, body=body, seen=network
-        ).grade
+    network = search.network
+    for _ in range(RESUMPTIONS):
+        exact = search.exact(best.points)
+        noise = 0.0 if exact else search.noise(best.points)
+        likely = not exact and not search.clean and search.censored
+        if likely:
+            phase("weighing what was not seen")
+            best, noise = search.likeliest(best, noise)
+        code, why = _judged(search, best, exact, tried=given is None and start == "auto")
+        phase("finding out what is determined")
+        freedom = freedom_left(network, best.points, exact=exact)
+        if code is Stop.FITTED_TO_NOISE:
+            if search.effort.noise is None and not likely:
+                noise = float(np.sqrt(search.squares(best.points) / freedom))
+            grade, lower = graded_with_noise(search, best, noise, freedom)
+            if lower is not None:  # the search for a second answer found a better first one
+                best, body = lower, None
+                continue
+            return Solved(best.points, grade, best.name, code, why, noise, freedom, likely)
+        break
     X = best.points
     if exact or search.clean:
-        X, grade = _verified(network, X, grade, met, body, rng)
-    return Solved(X, grade, best.name, best.value, exact, best.converged, noise, unmet, likely)
+        X, grade = graded_exact(search, X, body, exact=exact)
+    else:
+        grade = np.minimum(graded_with_noise(search, best, noise, freedom, look=False)[0], LOCAL).astype(np.int8)
+    return Solved(X, grade, best.name, code, why, noise, freedom, likely)
 
 
-def _verified(
-    network: Network, X: Floats, grade: NDArray[np.int8], met: Mask, body: Body | None, rng: np.random.Generator
-) -> tuple[Floats, NDArray[np.int8]]:
-    """Polish what is settled, and take back the word for points that rounding alone moves visibly."""
-    fixed = np.flatnonzero(grade >= GENERIC)
-    free = None
-    if body is not None and body.thickness > THICK:  # well-conditioned at every step: only the others are looked at
-        rest = fixed[~body.placed[fixed]]
-        if not rest.size:
-            return X, grade
-        near = look(network, rest, grade >= GENERIC).neighbour
-        fixed = np.union1d(rest, near)
-        free = np.searchsorted(fixed, rest)
-    if len(fixed) <= network.dim + 1 or len(fixed) > MOST_POLISHED:
-        return X, grade
-    places, error = polished(network.part(fixed, keep=met), X[fixed], rng, free=free)
-    X, grade = X.copy(), grade.copy()
-    X[fixed] = places
-    grade[fixed[error > SHARP * max(float(network.distance.max()), 1e-300)]] = LOCAL
-    return X, grade
+def _judged(search: Search, best: Candidate, exact: bool, *, tried: bool) -> tuple[Stop, str]:
+    """What the misfit means, from evidence; and why, in words."""
+    if exact:
+        return Stop.FITTED, ""
+    if search.journal.stopped:
+        return Stop.CALLBACK, ""
+    if search.clean:
+        gaps = np.abs(search.network.residual(best.points))
+        return Stop.STATIONARY, (
+            f"{int((gaps > search.floor).sum())} of {len(gaps)} distances are not met although the others are exact: a "
+            "fold that was not found, or wrong distances; points that only they hold are not called determined"
+        )
+    if search.fitted_to_noise(best.points):
+        known = search.effort.noise is not None
+        return Stop.FITTED_TO_NOISE, "the deviation given" if known else "what small groups of points show"
+    if not best.converged:
+        return Stop.MAX_ITERATIONS, ""
+    if search.evidence.higher and tried and _nothing_lower(search, best):
+        return Stop.BEST_OF_RANK, f"{search.starts} starts found nothing lower"
+    if search.evidence.freedom == 0 and search.effort.noise is None:
+        return Stop.STATIONARY, "no small group of points shows the noise, and this may be a fold"
+    return Stop.STATIONARY, (
+        "the misfit is larger than the noise that "
+        f"{'was given' if search.effort.noise is not None else 'small groups of points show'}: a fold that was not "
+        "found, or wrong distances"
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """Places, how they were found, and their misfit."""
-
-    points: Floats
-    value: float
-    name: str
-    converged: bool = True
-    settled: bool = False  # whether the points that trilateration reached are where it put them
-
-
-class Search:
-    """Looks for places with a misfit as low as the data allow: direct placement, global starts, repair."""
-
-    def __init__(
-        self, network: Network, misfit: Misfit, effort: Effort, rng: np.random.Generator, journal: Journal
-    ) -> None:
-        self.network, self.misfit, self.effort, self.rng, self.journal = network, misfit, effort, rng, journal
-        longest = float(network.distance.max()) if len(network.distance) else 1.0
-        self.floor = effort.rounding * longest
-        told = noise_of_cliques(network, rng)
-        self.told = told
-        # Data that are exact on blocks are exact: a misfit is then a fold, not noise.
-        self.clean = told is not None and told <= self.floor and not len(network.limits)
-
-    @property
-    def tol(self) -> float:
-        """With noise, digits far below it are not worth the work."""
-        return self.effort.tol if self.clean else max(self.effort.tol, NOISY_TOL)
-
-    def exact(self, X: Floats) -> bool:
-        """Whether all distances are met to rounding."""
-        gap = np.abs(self.network.residual(X))
-        return bool(gap.size == 0 or gap.max() <= self.floor)
-
-    def noise(self, X: Floats) -> float:
-        """Standard deviation of the distances: from blocks if those tell, else from the middle of the misfits."""
-        gap = np.abs(self.network.residual(X)) * np.sqrt(self.network.weight)
-        middle = 1.4826 * float(np.median(gap)) if gap.size else 0.0
-        # The rough estimate of the blocks may be a third off.
-        return max(middle if self.told is None else min(middle, 2 * self.told), self.floor)
-
-    @property
-    def censored(self) -> bool:
-        """Whether what was measured was cut off, rather than what is true: then nothing seen is beyond the cut-off."""
-        cutoff = self.network.cutoff
-        if cutoff is None or not self.misfit.absence:
+def _nothing_lower(search: Search, best: Candidate) -> bool:
+    """Whether starts worth ten times the first fit lead to nothing lower."""
+    first = max(search.starts, 1) if not small_enough(search.network) else 4
+    wanted = TENFOLD * first
+    while search.starts < wanted:
+        phase("trying other starts")
+        again = search.once_more(best)
+        if again.value < best.value * (1 - 1e-3):
             return False
-        if self.effort.censored is not None:
-            return self.effort.censored
-        return bool((self.network.distance <= cutoff * (1 + self.effort.rounding)).all())
-
-    def likeliest(self, found: Candidate, noise: float) -> tuple[Candidate, float]:
-        """Refine by the likelihood of what was seen and of what was not; with the noise level, unless it is given."""
-        known = self.effort.noise
-        sigma = noise if known is None else known
-        freedom = self.network.size * self.network.dim - self.network.dim * (self.network.dim + 1) // 2
-        best = found
-        rounds = 1 if known is not None else NOISE_ROUNDS
-        for done in range(rounds):
-            ended = refine(
-                self.network,
-                best.points,
-                Misfit(noise=sigma),
-                tol=self.tol if done == rounds - 1 else ROUGH,
-                max_iter=self.effort.max_iter,
-                journal=self.journal,
-            )
-            best = Candidate(ended.points, ended.value, found.name, ended.converged)
-            if known is None:
-                sigma = censored_noise(self.network, best.points, sigma, freedom)
-        return best, sigma
-
-    def given(self, X: Floats) -> tuple[Candidate, None]:
-        """From the caller's start alone."""
-        return self._descend(X, "given", smooth=False), None
-
-    def auto(self, start: str) -> tuple[Candidate, Body | None]:
-        """Direct placement if that explains everything, else the best of several starts."""
-        found: list[Candidate] = []
-        body = best_body(self.network, self.rng) if start != "paths" else None
-        if body is not None and body.count > self.network.dim:
-            direct = self._direct(body)
-            if direct is not None:
-                found.append(direct)
-                if self.exact(direct.points) or (self.clean and self.network.size > LARGE and direct.settled):
-                    return direct, body if direct.settled else None
-        for share in SHARES[: 1 if start != "auto" or self.network.size > LARGE else len(SHARES)]:
-            places = from_paths(self.network, self.rng, share=share)
-            found.append(self._descend(places, "paths", smooth=True))
-            if self.exact(found[-1].points) or self.journal.stopped or self._agreed(found):
-                break
-        best = min(found, key=lambda one: one.value)
-        if self.clean and not self.exact(best.points) and not self.journal.stopped and start == "auto":
-            best = self._repaired(best)
-            if not self.exact(best.points):
-                return self._partial(best, body, found)
-        return best, body if best.settled else None
-
-    def _agreed(self, found: list[Candidate]) -> bool:
-        """Whether, with noise, two starts led to the same misfit, and to none that is lower."""
-        if self.clean or len(found) < 2:
-            return False
-        values = sorted(one.value for one in found)
-        return values[1] <= (1 + AGREE) * values[0]
-
-    def _direct(self, body: Body) -> Candidate | None:
-        """The placed points, and the others around them; None where errors have grown too large to go on."""
-        network = self.network
-        if not self._consistent(body):  # noise: a start like others
-            near = self._consistent(body, NEARLY) and 2 * body.count >= network.size
-            if near and body.count < network.size:
-                X = settle(network, body.points, body.placed, self.misfit, NEARLY, self.rng)
-                return self._descend(X, "trilateration", smooth=False)
-            if near or (body.count == network.size and network.size <= LARGE):
-                return self._descend(body.points, "trilateration", smooth=False)
-            return None
-        X, placed = advanced(network, body.points, body.placed, self.misfit, self.floor, self.rng)
-        if 4 * np.sum(placed) < network.size:
-            return None
-        X = self._filled(X, placed)
-        X = settle(network, X, placed, self.misfit, self.floor, self.rng)
-        forces = network.forces(X, self.misfit)
-        candidate = Candidate(X, forces.value, "trilateration", settled=True)
-        size = float(np.linalg.norm(forces.gradient(network.size)))
-        self.journal.note(forces.value, size, size / max(float(np.linalg.norm(network.distance)), 1e-300))
-        return candidate
-
-    def _filled(self, X: Floats, settled: Mask) -> Floats:
-        """Groups too large to be placed as one: where shortest paths would have them, then as well as may be."""
-        network = self.network
-        groups = [group for group in clusters(network, np.flatnonzero(~settled)) if len(group) > MOST_POINTS // 2]
-        if not groups:
-            return X
-        rest = np.concatenate(groups)
-        places = from_paths(network, self.rng)
-        X = X.copy()
-        X[rest] = align(places[settled], X[settled])(places)[rest]
-        return refine(network, X, self.misfit, free=rest, max_iter=EXPLORING, journal=self.journal, worth=WORTH).points
-
-    def _descend(self, X: Floats, name: str, *, smooth: bool) -> Candidate:
-        effort = self.effort
-        if smooth:
-            rough = Misfit(squared=True, absence=self.misfit.absence)
-            iterations = min(60, effort.max_iter)
-            X = refine(self.network, X, rough, tol=1e-6, max_iter=iterations, journal=self.journal).points
-        most, worth = (min(EXPLORING, effort.max_iter), WORTH) if self.clean else (effort.max_iter, 0.0)
-        tol = ROUGH if self.censored and not self.clean else self.tol  # the likelihood has the last word
-        ended = refine(self.network, X, self.misfit, tol=tol, max_iter=most, journal=self.journal, worth=worth)
-        return Candidate(ended.points, ended.value, name, ended.converged)
-
-    def _repaired(self, best: Candidate) -> Candidate:
-        """Find the folds, keep what is settled, and place the rest anew from it; else start elsewhere."""
-        network = self.network
-        trial: Candidate | None = best
-        for _ in range(REPAIRS):
-            if trial is not None:
-                trial = self._unfolded(trial)
-                best = min(best, trial, key=lambda one: one.value)
-            if self.exact(best.points) or self.journal.stopped or network.size > LARGE:
-                break
-            share = float(self.rng.uniform(0.5, 1.1))
-            places = from_paths(network, self.rng, share=share)
-            places += 0.3 * self.rng.standard_normal(places.shape)
-            trial = self._descend(places, "paths", smooth=True)
-        return best
-
-    def _unfolded(self, found: Candidate) -> Candidate:
-        """Let few distances carry the misfit, so that the others are met; place anew what those do not hold."""
-        network, everything = self.network, np.arange(self.network.size)
-        best = found
-        for _ in range(UNFOLDINGS):
-            X = concentrated(network, best.points, self.misfit)
-            met = np.abs(network.residual(X)) <= self.floor
-            if met.all():
-                return Candidate(X, network.forces(X, self.misfit).value, found.name)
-            body = known_body(network.part(everything, keep=met), X, self.rng)
-            if body.count <= network.dim + 1:
-                break
-            X, placed = regrown(network, X, body.placed)
-            X = settle(network, X, placed, self.misfit, self.floor, self.rng)
-            trial = self._descend(X, found.name, smooth=False)
-            if trial.value >= best.value:
-                break
-            best = trial
-            if self.exact(best.points):
-                break
-        return best
-
-    def _partial(self, best: Candidate, body: Body | None, found: list[Candidate]) -> tuple[Candidate, Body | None]:
-        """The places that fix most points: around what trilateration reached, or with few distances not met."""
-        X = concentrated(self.network, best.points, self.misfit)
-        options: list[tuple[Candidate, Body | None]] = [(Candidate(X, best.value, best.name, False), None)]
-        if body is not None and body.count > self.network.dim + 1 and self._consistent(body):
-            options += [(one, body) for one in found if one.settled] or [(self._partly(best, body), body)]
-        return max(options, key=lambda option: self._fixed(*option))
-
-    def _fixed(self, one: Candidate, body: Body | None) -> int:
-        """How many points the distances that are met to rounding fix."""
-        met = np.abs(self.network.residual(one.points)) <= self.floor
-        if not met.any():
-            return 0
-        kept = self.network.part(np.arange(self.network.size), keep=met)
-        grade = determinacy(
-            kept, one.points, self.rng, exact=False, slack=self.floor, body=body, seen=self.network
-        ).grade
-        return int(np.sum(grade >= GENERIC))
-
-    def _consistent(self, body: Body, share: float = 0.0) -> bool:
-        """Whether all distances between placed points are met, to rounding or to a share of a distance."""
-        inside = body.placed[self.network.first] & body.placed[self.network.second]
-        gaps = np.abs(self.network.residual(body.points)[inside])
-        return bool(gaps.size == 0 or gaps.max() <= max(self.floor, share))
-
-    def _partly(self, best: Candidate, body: Body) -> Candidate:
-        """What trilateration reached stays where it is; the rest as well as may be."""
-        network, rest = self.network, np.flatnonzero(~body.placed)
-        X = align(best.points[body.placed], body.points[body.placed])(best.points)
-        X[body.placed] = body.points[body.placed]
-        X = settle(network, X, body.placed, self.misfit, self.floor, self.rng)
-        ended = refine(network, X, self.misfit, free=rest, max_iter=EXPLORING, journal=self.journal)
-        X = concentrated(network, ended.points, self.misfit, free=rest)
-        return Candidate(X, ended.value, "trilateration", False)
-
-
-def fitted_to(points: Floats, anchors: Indices, places: Floats) -> Floats:
-    """The points moved so that the anchors lie nearest to where they are known to be."""
-    return align(points[anchors], places)(points)
+    return True

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.budget import checkpoint
 from unrelu.distances.alignment import align
 from unrelu.distances.network import Network
 from unrelu.distances.paths import scaling
 
-__all__ = ["Body", "Sight", "best_body", "cliques", "grow", "look", "seed_body"]
+__all__ = ["Body", "Sight", "Spread", "best_body", "cliques", "grow", "look", "seed_body", "sums"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -83,9 +84,9 @@ def look(network: Network, rows: Indices, placed: Mask) -> Sight:
     )
 
 
-def _sums(sight: Sight, values: Floats) -> Floats:
+def sums(sight: Sight, values: Floats) -> Floats:
     """Sum over each point's entries; values of shape (entries, ...)."""
-    flat = values.reshape(len(values), -1)
+    flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
     result = np.empty((len(sight.count), flat.shape[1]))
     for k in range(flat.shape[1]):
         result[:, k] = np.bincount(sight.owner, flat[:, k], len(sight.count))
@@ -108,12 +109,12 @@ class Spread:
         """The clouds at the given places."""
         many = np.maximum(sight.count, 1)[:, None]
         where = points[sight.neighbour]
-        centre = _sums(sight, where) / many
+        centre = sums(sight, where) / many
         arms = where - centre[sight.owner]
-        values, axes = np.linalg.eigh(_sums(sight, arms[:, :, None] * arms[:, None, :]))
+        values, axes = np.linalg.eigh(sums(sight, arms[:, :, None] * arms[:, None, :]))
         widths = np.sqrt(np.maximum(values, 0))
         d = network.distance[sight.edge]
-        mean_square = _sums(sight, d * d) / many[:, 0]
+        mean_square = sums(sight, d * d) / many[:, 0]
         reach = np.zeros(len(sight.count))
         np.maximum.at(reach, sight.owner, d)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -151,6 +152,7 @@ def grow(network: Network, body: Body, *, known: Floats | None = None, least: fl
     level = 0
     levels = [value for value in LEVELS if value >= least]
     while level < len(levels):
+        checkpoint()
         rows = np.flatnonzero(~placed & (seen > dim))
         if not rows.size:
             break
@@ -177,8 +179,8 @@ def _placed(network: Network, sight: Sight, spread: Spread, points: Floats) -> F
     """Places by linear equations, then three Gauss–Newton steps on the distances, which average noise better."""
     d = network.distance[sight.edge]
     arms = spread.arms
-    right = _sums(sight, arms * (np.einsum("kd,kd->k", arms, arms) - d * d)[:, None] / 2)
-    widths = np.maximum(spread.widths, 1e-9 * np.maximum(spread.widths[:, -1:], 1e-300))
+    right = sums(sight, arms * (np.einsum("kd,kd->k", arms, arms) - d * d)[:, None] / 2)
+    widths = np.maximum(spread.widths, 1e-9 * np.maximum(spread.widths[:, -1:], 1e-100))  # its square still counts
     along = np.einsum("nij,ni->nj", spread.axes, right) / widths**2
     y = np.einsum("nij,nj->ni", spread.axes, along)
     limit = np.maximum(spread.reach, 1e-300)
@@ -186,15 +188,15 @@ def _placed(network: Network, sight: Sight, spread: Spread, points: Floats) -> F
         gap = y[sight.owner] - arms
         x = np.maximum(np.sqrt(np.einsum("kd,kd->k", gap, gap)), 1e-300)
         u = gap / x[:, None]
-        normal = _sums(sight, u[:, :, None] * u[:, None, :]) + 1e-10 * np.eye(network.dim)
-        step = -np.linalg.solve(normal, _sums(sight, u * (x - d)[:, None])[:, :, None])[:, :, 0]
+        normal = sums(sight, u[:, :, None] * u[:, None, :]) + 1e-10 * np.eye(network.dim)
+        step = -np.linalg.solve(normal, sums(sight, u * (x - d)[:, None])[:, :, None])[:, :, 0]
         length = np.linalg.norm(step, axis=1)
         y += step * np.minimum(1.0, 0.5 * limit / np.maximum(length, 1e-300))[:, None]
     return spread.centre + y
 
 
 def _bounds(sight: Sight, spread: Spread, bound: Floats) -> Floats:
-    carried = np.sqrt(_sums(sight, bound[sight.neighbour] ** 2))
+    carried = np.sqrt(sums(sight, bound[sight.neighbour] ** 2))
     rounding = 8 * EPS * spread.reach**2 * np.sqrt(sight.count)
     left = spread.widths[:, 0] - carried
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -212,6 +214,7 @@ def cliques(network: Network, rng: np.random.Generator, tries: int, *, start: Ma
     most = 3 * (network.dim + 1)
     for point in rng.choice(allowed, min(tries, len(allowed)), replace=False):
         near = graph.indices[graph.indptr[point] : graph.indptr[point + 1]]
+        checkpoint()
         if len(near) < network.dim:
             continue
         if len(near) > 200:
@@ -243,6 +246,7 @@ def best_body(network: Network, rng: np.random.Generator) -> Body:
                 break
             if (seed.placed & reached).sum() > network.dim:
                 continue
+            checkpoint()
             body = grow(network, seed)
             grown -= 1
             reached |= body.placed
@@ -275,7 +279,9 @@ def _joined(body: Body, other: Body) -> Body | None:
         return None
     here = body.points[shared]
     widths = np.linalg.svd(here - here.mean(axis=0), compute_uv=False)
-    thickness = float(widths[-1] / max(widths[0], 1e-300))
+    # Points at one place, or nearly, do not say how the bodies are turned, however round their cloud is.
+    extent = float(np.abs(body.points[body.placed] - here.mean(axis=0)).max())
+    thickness = float(widths[-1] / max(widths[0], LEVELS[-2] * extent, 1e-300))
     if thickness < LEVELS[-2]:
         return None
     moved = align(other.points[shared], here)(other.points)

@@ -1,0 +1,160 @@
+"""Grades of the points of a fit: for exact data, and for data with noise, which may hide a flip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.budget import phase
+from unrelu.distances.network import Misfit, Network
+from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
+from unrelu.distances.polish import polished
+from unrelu.distances.rigidity import GENERIC, LOCAL, determinacy
+from unrelu.distances.second import LIKELY, MOST_SEARCHED, SAME, flippable, not_a_bowl, same_in_both, searched
+from unrelu.distances.starts import small_enough
+from unrelu.distances.swarm import Springs, descend
+from unrelu.distances.trilateration import Body, look
+from unrelu.distances.uncertainty import covariances
+
+if TYPE_CHECKING:
+    from unrelu.distances.search import Candidate, Search
+
+__all__ = ["graded_exact", "graded_with_noise"]
+
+Floats = NDArray[np.float64]
+Grades = NDArray[np.int8]
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+# Trilateration whose steps were all thicker than this keeps its digits; a place may be off by this share of a distance.
+THICK, SHARP = 0.005, 1e-9
+# A second answer counts where it has two points apart by this many of their standard errors.
+DISTINCT = 4.0
+# A lower misfit than the first answer's is another answer if it is lower by this share.
+LOWER = 1e-3
+
+
+def graded_exact(search: Search, X: Floats, body: Body | None, *, exact: bool) -> tuple[Floats, Grades]:
+    """Grades of exact data, all of which are met or some of which are not; and places with their last digits."""
+    network, rng = search.network, search.rng
+    met = np.abs(network.residual(X)) <= search.floor
+    if met.all():
+        grade = determinacy(network, X, rng, exact=True, slack=search.floor, body=body, misfit=search.misfit).grade
+        return _verified(network, X, grade, met, body, rng)
+    # Points that carry the distances which are not met say nothing about the others.
+    kept = np.flatnonzero(~_covering(network, ~met))
+    grade = np.zeros(network.size, np.int8)
+    part = network.part(kept)
+    if len(kept) < 2 or not len(part.first):
+        return X, grade
+    own = None
+    if body is not None and np.isin(np.flatnonzero(body.placed), kept).all():
+        own = Body(body.points[kept], body.placed[kept], body.bound[kept], body.thickness)
+    found = determinacy(part, X[kept], rng, exact=True, slack=search.floor, body=own, misfit=search.misfit)
+    places, grade[kept] = _verified(part, X[kept], found.grade, np.ones(len(part.first), bool), own, rng)
+    X = X.copy()
+    X[kept] = places
+    if small_enough(network) and not exact:
+        # A stress speaks of what is met. What was not found after dozens of starts may lie elsewhere altogether.
+        sure = np.zeros(network.size, bool)
+        sure[kept] = found.body.placed
+        grade = np.where(sure, grade, np.minimum(grade, LOCAL)).astype(np.int8)
+    return X, grade
+
+
+def _covering(network: Network, wrong: Mask) -> Mask:
+    """Few points that touch every wrong pair: those with most of them first."""
+    gone = np.zeros(network.size, bool)
+    first, second = network.first[wrong], network.second[wrong]
+    while first.size:
+        worst = int(np.argmax(np.bincount(np.r_[first, second], minlength=network.size)))
+        gone[worst] = True
+        left = (first != worst) & (second != worst)
+        first, second = first[left], second[left]
+    return gone
+
+
+def _verified(
+    network: Network, X: Floats, grade: Grades, met: Mask, body: Body | None, rng: np.random.Generator
+) -> tuple[Floats, Grades]:
+    """Polish what is settled, and take back the word for points that rounding alone moves visibly."""
+    fixed = np.flatnonzero(grade >= GENERIC)
+    free = None
+    if body is not None and body.thickness > THICK:  # well-conditioned at every step: only the others are looked at
+        rest = fixed[~body.placed[fixed]]
+        if not rest.size:
+            return X, grade
+        near = look(network, rest, grade >= GENERIC).neighbour
+        fixed = np.union1d(rest, near)
+        free = np.searchsorted(fixed, rest)
+    if len(fixed) <= network.dim + 1 or len(fixed) > MOST_POLISHED:
+        return X, grade
+    places, error = polished(network.part(fixed, keep=met), X[fixed], rng, free=free)
+    X, grade = X.copy(), grade.copy()
+    X[fixed] = places
+    grade[fixed[error > SHARP * max(float(network.distance.max()), 1e-300)]] = LOCAL
+    return X, grade
+
+
+def graded_with_noise(
+    search: Search, best: Candidate, sigma: float, freedom: int, *, look: bool = True
+) -> tuple[Grades, Candidate | None]:
+    """Grades of data with noise, as fitted; and a lower answer, if the search for a second one came upon it."""
+    network, X, rng = search.network, best.points, search.rng
+    grade = determinacy(network, X, rng, exact=False, slack=search.beyond * sigma, misfit=None).grade
+    fixed = np.flatnonzero(grade >= GENERIC)
+    if not look or len(fixed) < 2:
+        return grade, None
+    phase("looking for a second answer")
+    kept = fixed
+    if len(fixed) <= MOST_SEARCHED and small_enough(network):
+        lower, kept = _searched(search, X, sigma, freedom, fixed)
+        if lower is not None:
+            return grade, lower
+    kept = np.setdiff1d(kept, flippable(network, X, sigma, kept))
+    plain = Misfit(absence=False)
+    kept = np.setdiff1d(kept, not_a_bowl(network, X, plain, sigma, kept))
+    if len(kept) < len(fixed):
+        grade[np.setdiff1d(fixed, kept)] = LOCAL
+        _regrade(network, X, grade, kept, rng, search.beyond * sigma)
+    return grade, None
+
+
+def _regrade(
+    network: Network, X: Floats, grade: Grades, kept: Indices, rng: np.random.Generator, slack: float
+) -> None:
+    """What is left must hold without the points that were given up; changes ``grade``."""
+    part = network.part(kept)
+    again = np.zeros(len(kept), np.int8)
+    if len(kept) > 1 and len(part.first):
+        again = determinacy(part, X[kept], rng, exact=False, slack=slack, misfit=None).grade
+    grade[kept[again < GENERIC]] = LOCAL
+
+
+def _searched(
+    search: Search, X: Floats, sigma: float, freedom: int, fixed: Indices
+) -> tuple[Candidate | None, Indices]:
+    """A lower answer, or the points that lie alike in all answers that are likely enough."""
+    network, misfit = search.network, search.misfit
+    springs = Springs.of(network, misfit, search.floor)
+    here, value = descend(springs, X[None], iterations=20)
+    first = float(value[0])
+    if search.effort.noise is not None:
+        allowed = first + LIKELY * search.effort.noise**2 / 2
+    else:
+        allowed = first * float(np.exp(min(LIKELY / max(freedom, 1), 300.0)))
+    others = searched(network, misfit, X, search.floor, search.rng, allowed=allowed)
+    if others.value < first * (1 - LOWER):
+        return search.followed(others.lowest), fixed
+    part = network.part(fixed)
+    cov = covariances(part, X[fixed], sigma, np.zeros(0, np.intp), Misfit(absence=False))
+    error = np.zeros(network.size)
+    error[fixed] = np.sqrt(np.trace(cov, axis1=1, axis2=2))
+    size = float(np.abs(X - X.mean(axis=0)).max())
+    tolerance = DISTINCT * (error[:, None] + error) + SAME * size
+    kept = fixed
+    for other in others.places:
+        kept = same_in_both(here[0], other, kept, tolerance)
+    return None, kept

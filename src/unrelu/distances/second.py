@@ -1,0 +1,213 @@
+"""A second answer, looked for directly: which points would lie elsewhere, and where the misfit is no bowl.
+
+Rigidity in general position says nothing about repeated points, grids, or points in one line or plane, and nothing
+about noise. Where there are few points the way to know is to look: flips, folds, jumps and fresh starts, each
+followed down to its own minimum. A configuration that fits as well as the first one takes away the word "determined"
+from the points that it has elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.budget import checkpoint
+from unrelu.distances.curvature import dense_matrix
+from unrelu.distances.network import Misfit, Network
+from unrelu.distances.starts import explored, folds
+from unrelu.distances.swarm import MOST_UNKNOWNS, Springs, descend
+from unrelu.distances.trilateration import Spread, look, sums
+
+__all__ = ["LIKELY", "MOST_SEARCHED", "SAME", "Others", "flippable", "not_a_bowl", "same_in_both", "searched", "special"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+# Up to this many points that may move, a second answer is looked for.
+MOST_SEARCHED = 60
+# Twice the difference of two log-likelihoods below which the less likely answer is still an answer.
+LIKELY = 30.0
+# From so many answers on, flips and folds are no longer looked for: there are many.
+MOST_FOLDED = 5
+# Two distances that agree to this share of the size of the set are the same.
+SAME = 1e-6
+# With noise, descents end a little apart in the same place.
+ALIKE = 1e-2
+# Distances, and places, that coincide to this share are no accident.
+COINCIDENCE = 1e-7
+# The misfit must rise by this share of what a bowl would, so many standard deviations out.
+BOWL, OUT = 0.25, 4.0
+# A flip within this many standard deviations of a distance is no flip.
+FLIPPED = 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """Configurations that fit as well as the first, and the lowest of all, which may be lower than the first."""
+
+    places: list[Floats]
+    lowest: Floats
+    value: float
+
+
+def searched(
+    network: Network,
+    misfit: Misfit,
+    X: Floats,
+    floor: float,
+    rng: np.random.Generator,
+    *,
+    free: Indices | None = None,
+    allowed: float | None = None,
+    count: int = 32,
+) -> Others:
+    """Other configurations with a misfit of at most ``allowed``; without that, with no gap beyond rounding."""
+    movable = np.arange(network.size) if free is None else free
+    springs = Springs.of(network, misfit, floor)
+    every, misfits = explored(network, misfit, floor, rng, count, fixed=None if free is None else X, free=free)
+    fits = _fitting(springs, every, misfits, allowed)
+    same = SAME if allowed is None else ALIKE
+    known = _distinct([X], every[fits], same)
+    done = 0
+    # One fold may only be seen from behind another.
+    while done < min(len(known), MOST_FOLDED):
+        near = folds(network, known[done], movable, rng, count)
+        done += 1
+        if not len(near):
+            continue
+        places, values = descend(springs, near, free=free, iterations=40)
+        every, misfits = np.concatenate([every, places]), np.concatenate([misfits, values])
+        known = _distinct(known, places[_fitting(springs, places, values, allowed)], same)
+    lowest = int(np.argmin(misfits))
+    return Others(known[1:], every[lowest], float(misfits[lowest]))
+
+
+def _fitting(springs: Springs, places: Floats, misfits: Floats, allowed: float | None) -> Mask:
+    result: Mask = springs.worst(places) <= 10 * springs.floor if allowed is None else misfits <= allowed
+    return result
+
+
+def _distinct(known: list[Floats], places: Floats, same: float) -> list[Floats]:
+    """The known configurations and those of the others that differ from each of them by more than a motion."""
+    shapes = [_distances(one) for one in known]
+    known = list(known)
+    for one in places:
+        shape = _distances(one)
+        size = max(float(shape.max()), 1e-300)
+        if all(np.abs(shape - other).max() > same * size for other in shapes):
+            known.append(one)
+            shapes.append(shape)
+    return known
+
+
+def same_in_both(X: Floats, Y: Floats, chosen: Indices, tolerance: Floats | float) -> Indices:
+    """Those of the chosen points that lie in Y as they lie in X, up to a rigid motion or a mirror image."""
+    gaps = np.abs(_distances(X[chosen]) - _distances(Y[chosen]))
+    allowed = tolerance[np.ix_(chosen, chosen)] if isinstance(tolerance, np.ndarray) else tolerance
+    apart = gaps > allowed
+    kept = np.arange(len(chosen))
+    while apart.any():  # one of each pair has moved: the point that disagrees with most others first
+        gone = int(np.argmax(apart.sum(axis=1)))
+        right = np.arange(len(kept)) != gone
+        kept, apart = kept[right], apart[np.ix_(right, right)]
+    return chosen[kept]
+
+
+def special(network: Network, X: Floats) -> bool:
+    """Whether the places are no accident: points at one place, equal distances, or too many in one line or plane."""
+    d = np.sort(network.distance)
+    scale = float(d[-1]) if d.size else 1.0
+    if d.size and (d[0] <= COINCIDENCE * scale or np.sum(np.diff(d) <= 1e-9 * scale) > 0):
+        return True
+    dim, graph = network.dim, network.graph
+    for point in range(network.size):
+        near = graph.indices[graph.indptr[point] : graph.indptr[point + 1]]
+        if len(near) <= dim:
+            continue
+        widths = np.linalg.svd(X[near] - X[near].mean(axis=0), compute_uv=False)
+        if widths[-1] <= 1e-5 * widths[0]:
+            return True
+    return False
+
+
+def not_a_bowl(network: Network, X: Floats, misfit: Misfit, sigma: float, chosen: Indices) -> Indices:
+    """Those of the chosen points along whose softest motions the misfit does not rise as its curvature foretells.
+
+    Error ellipses are of first order. A motion that the noise allows, and along which the misfit is flat or comes down
+    again within a few standard deviations, may have taken the points to the other side.
+    """
+    part = network.part(chosen)
+    places = X[chosen]
+    n, dim = places.shape
+    if n * dim > 2 * MOST_UNKNOWNS or n < 2 or sigma <= 0:
+        return chosen[:0]
+    checkpoint()
+    forces = part.forces(places, misfit)
+    values, vectors = np.linalg.eigh(dense_matrix(forces, n))
+    soft = np.flatnonzero(values > 1e-9 * max(float(values[-1]), 1e-300))
+    soft = soft[np.argsort(values[soft])][: max(60, n)]
+    gradient = forces.gradient(n)
+    flat = np.zeros(n, bool)
+    for mode in soft:
+        step = vectors[:, mode].reshape(n, dim) * (OUT * sigma / np.sqrt(values[mode]))
+        foretold = (OUT * sigma) ** 2 / 2
+        # Places that also listen to what was not seen are not quite a minimum of what was: without the slope.
+        slope = float(np.vdot(gradient, step))
+        ahead = [part.forces(places + sign * step, misfit).value - sign * slope for sign in (1, -1)]
+        rises = [value - forces.value for value in ahead]
+        if min(rises) < BOWL * foretold:
+            moved = np.linalg.norm(step, axis=1)
+            flat |= moved >= 0.2 * moved.max()
+    return chosen[flat]
+
+
+def flippable(network: Network, X: Floats, sigma: float, chosen: Indices) -> Indices:
+    """Those of the chosen points that fit nearly as well when one of them alone lies on the other side.
+
+    The mirror is the plane nearest to what the point sees; from the image it is followed to the nearest minimum, all
+    points at once, with the others where they are.
+    """
+    if not chosen.size:
+        return chosen
+    inside = np.zeros(network.size, bool)
+    inside[chosen] = True
+    sight = look(network, chosen, inside)
+    spread = Spread.of(network, sight, X)
+    places = X[chosen]
+    normal = spread.axes[:, :, 0]
+    height = np.einsum("nd,nd->n", places - spread.centre, normal)
+    trial = places - 2 * height[:, None] * normal
+    d, weight = network.distance[sight.edge], network.weight[sight.edge]
+    there = X[sight.neighbour]
+
+    def misfit(at: Floats) -> tuple[Floats, Floats, Floats]:
+        apart = at[sight.owner] - there
+        x = np.maximum(np.linalg.norm(apart, axis=1), 1e-300)
+        gap = x - d
+        return np.bincount(sight.owner, weight * gap * gap, len(chosen)), apart / x[:, None], gap
+
+    here, now = misfit(places)[0], misfit(trial)
+    for _ in range(12):
+        value, u, gap = now
+        normals = sums(sight, weight[:, None, None] * u[:, :, None] * u[:, None, :])
+        normals += (1e-3 * np.trace(normals, axis1=1, axis2=2) / X.shape[1] + 1e-12)[:, None, None] * np.eye(X.shape[1])
+        pull = sums(sight, (weight * gap)[:, None] * u)
+        step = -np.linalg.solve(normals, pull[:, :, None])[:, :, 0]
+        limit = 0.5 * np.maximum(spread.reach, 1e-300) / np.maximum(np.linalg.norm(step, axis=1), 1e-300)
+        ahead = trial + step * np.minimum(1.0, limit)[:, None]
+        then = misfit(ahead)
+        better = then[0] < value
+        trial = np.where(better[:, None], ahead, trial)
+        now = misfit(trial)
+    away = np.linalg.norm(trial - places, axis=1)
+    as_good = now[0] <= here + LIKELY * sigma**2
+    result: Indices = chosen[as_good & (away > FLIPPED * sigma) & (sight.count > 0)]
+    return result
+
+
+def _distances(X: Floats) -> Floats:
+    result: Floats = np.linalg.norm(X[:, None] - X, axis=2)
+    return result

@@ -122,9 +122,7 @@ def graded_with_noise(
     return grade, None
 
 
-def _regrade(
-    network: Network, X: Floats, grade: Grades, kept: Indices, rng: np.random.Generator, slack: float
-) -> None:
+def _regrade(network: Network, X: Floats, grade: Grades, kept: Indices, rng: np.random.Generator, slack: float) -> None:
     """What is left must hold without the points that were given up; changes ``grade``."""
     part = network.part(kept)
     again = np.zeros(len(kept), np.int8)

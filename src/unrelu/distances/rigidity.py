@@ -161,7 +161,11 @@ def _elsewhere(
     for other in others.places:
         trial = X.copy()
         trial[patch.members] = other
-        if misfit.absence and network.cutoff is not None and network.too_close(trial, network.cutoff - 10 * slack)[0].size:
+        if (
+            misfit.absence
+            and network.cutoff is not None
+            and network.too_close(trial, network.cutoff - 10 * slack)[0].size
+        ):
             continue
         if held is not None:
             elsewhere |= np.linalg.norm(other - places, axis=1) > SAME * size

@@ -20,7 +20,17 @@ from unrelu.distances.starts import explored, folds
 from unrelu.distances.swarm import MOST_UNKNOWNS, Springs, descend
 from unrelu.distances.trilateration import Spread, look, sums
 
-__all__ = ["LIKELY", "MOST_SEARCHED", "SAME", "Others", "flippable", "not_a_bowl", "same_in_both", "searched", "special"]
+__all__ = [
+    "LIKELY",
+    "MOST_SEARCHED",
+    "SAME",
+    "Others",
+    "flippable",
+    "not_a_bowl",
+    "same_in_both",
+    "searched",
+    "special",
+]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu import datasets
+from unrelu.choices import DEFAULT_METHOD, choose, rank_checked, truth_checked
 from unrelu.comparison import FAILED, NOT_INSTALLED, REFUSED, Comparison, Row
-from unrelu.complete import DEFAULT_METHOD, choose, complete, rank_checked, truth_checked
+from unrelu.complete import complete
 from unrelu.completion import Completion
 from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, unknown_name
 from unrelu.factors import relative_error

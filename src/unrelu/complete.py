@@ -3,49 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unrelu.budget import OutOfTime, budget, phase, unlimited
-from unrelu.by_piece import complete_by_piece
-from unrelu.canonical import canonical_order
+from unrelu.budget import OutOfTime, budget
+from unrelu.choices import DEFAULT_METHOD, choose, generator_of, rank_checked, stopping_of, truth_checked
 from unrelu.completion import Completion
-from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, positions, unknown_name
-from unrelu.escalate import SMALL, Attempts
+from unrelu.errors import CompletionWarning, InputError
+from unrelu.escalate import SMALL
 from unrelu.history import Record, Stop, Verdict, in_units
-from unrelu.initialise import STARTS, Start
-from unrelu.inputs import same_labels
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.losses import LOSSES, Loss
 from unrelu.observations import Observations
-from unrelu.placement import undetermined
 from unrelu.problems.psd import PSDProblem
 from unrelu.progress import Bar
 from unrelu.remarks import remarks
-from unrelu.run import run
 from unrelu.solvers import METHODS, Solver
-from unrelu.stopping import MaxIterations, StoppingRule
+from unrelu.solving import escalated, run_once
+from unrelu.stopping import StoppingRule
 from unrelu.task import Task
 from unrelu.uncertainty import pairs_checked
-from unrelu.verdicts import judged
 
 __all__ = ["complete"]
-
-Array = NDArray[np.floating[Any]]
-Named = TypeVar("Named")
-
-DEFAULT_METHOD = "gauss-newton"
-# Up to this size rows are put into an order of their own before ``auto`` begins, so that permuting them permutes the
-# answer; beyond, a copy of the matrix would cost more than it is worth.
-CANONICAL = 300
 
 
 @owning_the_cores()
@@ -147,10 +133,10 @@ def complete(
             f"method {solver.name!r} minimises {', '.join(solver.losses)}, not loss {chosen_loss.name!r}; "
             "drop loss=, or choose another method"
         )
-    stopping = _stopping(tol, max_iter, solver, observations.dtype)
+    stopping = stopping_of(tol, max_iter, solver, observations.dtype)
     truth = None if truth is None else truth_checked(truth, n, observations.labels)
     pairs = pairs_checked(pairs)
-    generator = _generator(rng)
+    generator = generator_of(rng)
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
 
@@ -162,7 +148,7 @@ def complete(
         task = Task(problem, solver, stopping, generator, truth, told)
         phases = getattr(callback if bar is None else bar, "phase", None)
         with budget(stopping.time_limit, phases) as clock:
-            attempts = _escalated(task) if auto_all and problem.norm > 0 else _once(task, start)
+            attempts = escalated(task) if auto_all and problem.norm > 0 else run_once(task, start)
             outcome, start_name, missing = attempts.outcome, attempts.start, attempts.undetermined
     point, unit = outcome.point, observations.unit
     misfit = float(np.sqrt(4 * point.value))
@@ -197,58 +183,6 @@ def complete(
     completion = _looked_at(completion, stopping.time_limit, phases)
     _warn_of_rows(observations, completion.undetermined_rows)
     return completion
-
-
-def _escalated(task: Task) -> Attempts:
-    """``auto``; the rows of a small matrix in an order that does not depend on how they came."""
-    problem = task.problem
-    order = canonical_order(problem.observations) if problem.size <= CANONICAL else None
-    inner = task if order is None else task.within(order)
-    try:
-        attempts = complete_by_piece(inner)
-        if order is None:
-            return attempts
-        assert inner.embed is not None
-        point = problem.evaluate(inner.embed(attempts.outcome.point.factor))
-        outcome = replace(attempts.outcome, point=point, objective=point.value)
-        return replace(attempts, outcome=outcome, undetermined=np.sort(order[attempts.undetermined]))
-    except (KeyboardInterrupt, OutOfTime) as end:
-        return _cut_short(task, end)
-
-
-def _once(task: Task, start: Any) -> Attempts:
-    """One run with a named method or start."""
-    problem = task.problem
-    observations = problem.observations
-    try:
-        phase("starting")
-        factors, name = _starting_factors(start, task.solver, observations, problem.rank, task.rng)
-        phase("fitting")
-        outcome = run(problem, task.solver, factors, task.stopping, truth=task.truth, callback=task.callback)
-        outcome = replace(outcome, verdict=_zeros(outcome.verdict)) if problem.norm == 0 else outcome
-        task.offer(name, outcome.point)
-        outcome = outcome if problem.norm == 0 else judged(problem, outcome, task.solver, task.rng)
-        missing = undetermined(observations, problem.rank, outcome.point.factor, None)
-        return Attempts(outcome, name, (name,), missing)
-    except (KeyboardInterrupt, OutOfTime) as end:
-        return _cut_short(task, end)
-
-
-def _zeros(verdict: Verdict) -> Verdict:
-    """All that was seen is zero, and so is the fit."""
-    return Verdict(Stop.FITTED, verdict.reason) if verdict.converged else verdict
-
-
-def _cut_short(task: Task, end: BaseException) -> Attempts:
-    """Somebody wants the answer now: the best so far, and no row is called placed."""
-    code, words = (
-        (Stop.MAX_SECONDS, f"the time was over ({task.stopping.time_limit:g} s)")
-        if isinstance(end, OutOfTime)
-        else (Stop.INTERRUPTED, "interrupted")
-    )
-    with unlimited():
-        outcome = task.cut_short(code, words)
-    return Attempts(outcome, task.journal.start, (task.journal.start,), np.zeros(0, np.intp))
 
 
 def _looked_at(completion: Completion, seconds: float | None, told: Callable[[str], object] | None) -> Completion:
@@ -287,121 +221,6 @@ def _exactly(completion: Completion) -> Completion:
     )
     verdict = Verdict(completion.verdict.code, f"{completion.verdict.reason}; {words}")
     return completion.with_verdict(verdict, rows)
-
-
-def rank_checked(rank: Any, n: int) -> int:
-    """The rank, if it is an integer between 1 and n."""
-    if not is_integer(rank):
-        raise InputError(f"rank must be an integer between 1 and {n}, the size of the matrix; got {rank!r}")
-    if not 1 <= rank <= n:
-        raise InputError(f"rank must be between 1 and {n}, the size of the matrix; got {rank}")
-    return int(rank)
-
-
-def choose(what: str, value: Any, table: Mapping[str, type[Named]], kind: type[Named], default: str) -> Named:
-    """The object that a name, or a configured object, stands for."""
-    if isinstance(value, kind):
-        return value
-    accepted = [*(["auto"] if default or what != "method" else []), *table]
-    if isinstance(value, str):
-        name = default if value == "auto" and default else value
-        if name not in table:
-            raise unknown_name(what, value, accepted)
-        return table[name]()
-    if isinstance(value, type) and issubclass(value, kind):
-        raise InputError(f"{what} must be a name or a configured object; write {value.__name__}() instead of the class")
-    others = ", an array of shape (n, rank), a Completion" if what == "start" else ""
-    raise InputError(
-        f"{what} must be one of {', '.join(accepted)}{others}, or a {kind.__name__}; got {type(value).__name__}"
-    )
-
-
-def _stopping(tol: Any, max_iter: Any, solver: Solver[Any], dtype: np.dtype[Any]) -> StoppingRule:
-    limit = MaxIterations(solver.max_iter if max_iter is None else max_iter)
-    if isinstance(tol, StoppingRule):
-        return tol | limit
-    if tol is not None and not (is_number(tol) and tol >= 0):
-        raise InputError(f"tol must be a number ≥ 0, or a stopping rule such as GradientNormBelow(1e-6); got {tol!r}")
-    return solver.rule(tol, dtype) | limit
-
-
-def truth_checked(truth: Any, n: int, labels: tuple[Any, ...] | None) -> Array:
-    """The truth as an array, if it is one and complete."""
-    same_labels(truth, labels, "truth")
-    try:
-        values = truth.toarray() if sp.issparse(truth) else np.asarray(truth)
-    except ValueError:
-        raise InputError("truth must be a square matrix of numbers, got rows of different lengths") from None
-    if values.dtype.kind not in "fiu":
-        raise InputError(f"truth must hold real numbers, got dtype {values.dtype}")
-    if values.shape != (n, n):
-        raise InputError(f"truth must have the shape of X, ({n}, {n}), got {values.shape}")
-    if np.ma.is_masked(truth) or not np.isfinite(values).all():
-        where = np.argwhere(np.ma.getmaskarray(truth) if np.ma.is_masked(truth) else ~np.isfinite(values))
-        raise InputError(f"truth must be complete and finite, got gaps at {positions(where, len(where))}")
-    return values
-
-
-def _generator(rng: Any) -> np.random.Generator:
-    """A stream of our own, as in SPEC 7: whoever drew the data from ``default_rng(seed)`` must not meet them here."""
-    try:
-        if isinstance(rng, bool):
-            raise TypeError
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise InputError(f"rng must be an integer ≥ 0, a numpy Generator or None, got {rng!r}") from None
-    try:
-        return generator.spawn(1)[0]
-    except TypeError:  # a bit generator without a seed sequence cannot spawn
-        return generator
-
-
-def _starting_factors(
-    start: Any, solver: Solver[Any], observations: Observations, rank: int, rng: np.random.Generator
-) -> tuple[tuple[Array, Array], str]:
-    n, dtype = observations.size, observations.dtype
-    if isinstance(start, str) and start == "auto":
-        start = solver.default_start
-    elif not solver.takes_start:
-        raise InputError(f"method {solver.name!r} takes no start; drop start=, or choose another method")
-    root = dtype.type(np.sqrt(observations.unit))
-    if isinstance(start, Completion):
-        if start.left is not None and start.right is not None and start.left.shape == (n, rank):
-            return (start.left.astype(dtype) / root, start.right.astype(dtype) / root), "an earlier completion"
-        factor = _given(start.factor, "the completion given as start", n, rank, dtype) / root
-        return (factor, factor), "an earlier completion"
-    if isinstance(start, (np.ndarray, list)) or hasattr(start, "to_numpy"):
-        factor = _given(start, "start", n, rank, dtype) / root
-        return (factor, factor), "a given factor"
-    if start is None or (observations.norm == 0 and _zero_fits(observations)):
-        factor = np.zeros((n, rank), dtype)
-        return (factor, factor), "zero"
-    left, right = choose("start", start, STARTS, Start, "").pair(observations, rank, rng)
-    name = start if isinstance(start, str) else start.name
-    return (left / root, right / root), name
-
-
-def _zero_fits(observations: Observations) -> bool:
-    tau = observations.threshold
-    return tau is None or (tau >= 0 if observations.absence_says == "below" else tau <= 0)
-
-
-def _given(start: Any, what: str, n: int, rank: int, dtype: np.dtype[Any]) -> Array:
-    try:
-        factor = np.asarray(start)
-    except ValueError:
-        raise InputError(f"{what} must have shape (n, rank) = ({n}, {rank}), got rows of different lengths") from None
-    if factor.shape != (n, rank):
-        raise InputError(f"{what} must have shape (n, rank) = ({n}, {rank}), got {factor.shape}")
-    if np.ma.is_masked(start) or factor.dtype.kind not in "fiu" or not np.isfinite(factor).all():
-        raise InputError(f"{what} must be finite and real, got NaN, infinite or non-numeric entries")
-    empty = np.flatnonzero(~factor.any(axis=0))
-    if empty.size:
-        raise InputError(
-            f"{what} must have no zero column, which no gradient method ever leaves, got zeros in column {empty[0]}; "
-            "add a little noise there, or lower the rank"
-        )
-    return factor.astype(dtype)
 
 
 def _warn_of_rows(observations: Observations, missing: NDArray[np.intp]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,22 +16,20 @@ from unrelu.certificates.determinacy import LEVELS, Determinacy
 from unrelu.certificates.determine import determine
 from unrelu.certificates.direct import DataError
 from unrelu.certificates.intervals import entry_bounds, proved_places
-from unrelu.disk import replacing
 from unrelu.errors import InputError, unknown_name
 from unrelu.floor import NOISELESS
-from unrelu.history import History, Record, Stop, Verdict, finite
+from unrelu.history import History, Stop, Verdict, finite
 from unrelu.inputs import same_labels
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.observations import Observations
+from unrelu.saving import read_fields, write_fields
 from unrelu.task import Attempt
 from unrelu.uncertainty import ErrorBars, Noise
 
 __all__ = ["Completion"]
 
 Array = NDArray[np.floating[Any]]
-
-FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -387,88 +384,12 @@ class Completion:
 
         The file is written beside its target and moved into place, so an interrupted save leaves the old one whole.
         """
-        path = Path(path)
-        if path.suffix != ".npz":
-            raise InputError(f"a completion is saved as .npz, got {path.name!r}; write {path.stem + '.npz'!r}")
-        about: dict[str, Any] = {
-            "format": FORMAT,
-            "verdict": {"code": self.verdict.code.value, "reason": self.verdict.reason},
-            "history": self.history.as_rows(),
-            "objective": self.objective,
-            "residual": self.residual,
-            "method": self.method,
-            "start": self.start,
-            "loss": self.loss,
-            "apart": self.apart,
-            "seen": list(self.seen),
-            "iteration": self.iteration,
-            "pairs": self.pairs,
-            "threshold": self.threshold,
-            "side": self.side,
-            "seconds": self.seconds,
-            "cpu_seconds": self.cpu_seconds,
-            "attempts": [asdict(attempt) for attempt in self.attempts],
-            "undetermined_rows": self.undetermined_rows.tolist(),
-            "labels": None if self.labels is None else [str(label) for label in self.labels],
-        }
-        about = finite(about)
-        about["attempts"] = [finite(attempt) for attempt in about["attempts"]]
-        with replacing(path) as temporary, open(temporary, "wb") as stream:
-            own: dict[str, Any] = (
-                {} if self.left is None or self.right is None else {"left": self.left, "right": self.right}
-            )
-            np.savez(stream, factor=self.factor, about=np.array(json.dumps(about, allow_nan=False)), **own)
+        write_fields(path, self)
 
     @classmethod
     def load(cls, path: str | Path) -> Completion:
         """Read what :meth:`save` wrote; labels come back as text."""
-        path = Path(path)
-        try:
-            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
-                factor, about = stored["factor"], json.loads(str(stored["about"]))
-                left, right = (stored[name] if name in stored.files else None for name in ("left", "right"))
-            for array in (factor, left, right):
-                if array is not None and (array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all()):
-                    raise InputError(
-                        f"{path.name} must hold factors of two dimensions with finite numbers, got shape {array.shape} "
-                        f"of {array.dtype}; save the completion anew"
-                    )
-            if about["format"] != FORMAT:
-                raise InputError(f"{path.name} has format {about['format']}, this version reads {FORMAT}; save it anew")
-            return cls(
-                factor=factor,
-                verdict=Verdict(Stop(about["verdict"]["code"]), about["verdict"]["reason"]),
-                history=History([Record(**_representable(record)) for record in about["history"]]),
-                objective=_representable(about)["objective"],
-                residual=about["residual"],
-                method=about["method"],
-                start=about["start"],
-                loss=about["loss"],
-                labels=None if about["labels"] is None else tuple(about["labels"]),
-                seen=(int(about["seen"][0]), float(about["seen"][1])),
-                iteration=about["iteration"],
-                pairs=about.get("pairs", "auto"),
-                threshold=about.get("threshold", 0.0),
-                side=about.get("side", "above"),
-                undetermined_rows=np.array(about["undetermined_rows"], np.intp),
-                seconds=about.get("seconds", 0.0),
-                cpu_seconds=about.get("cpu_seconds", 0.0),
-                attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
-                left=left,
-                right=right,
-                apart=about["apart"],
-            )
-        except FileNotFoundError:
-            raise InputError(f"no such file: {path}") from None
-        except InputError:
-            raise
-        except Exception as error:  # a damaged file may make NumPy, zipfile or the lines above raise almost anything
-            raise InputError(f"{path.name} is not a saved completion, or only half of one ({error})") from None
-
-
-def _representable(about: dict[str, Any]) -> dict[str, Any]:
-    """An objective too large for a number is written as null, for JSON has no infinity; it is infinite again here."""
-    return {**about, "objective": float("inf") if about["objective"] is None else about["objective"]}
+        return read_fields(path, cls)
 
 
 def _blank(undetermined: Any) -> bool:

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from unrelu.complete import DEFAULT_METHOD, choose, complete
+from unrelu.choices import DEFAULT_METHOD, choose
+from unrelu.complete import complete
 from unrelu.disk import check_target, together
 from unrelu.errors import InputError, is_number
 from unrelu.files import WRITABLE, Table, write_matrix

@@ -164,8 +164,8 @@ def test_the_budget_is_a_row_too():
     found = compare(planted=(20, 2, 0.0), methods=[Broken(how="sleep")], budget=0.12)
     (slow,) = found.rows
     assert slow.code == "max-seconds"
-    assert "not converged within 0.12 s" in slow.reason
-    assert 0.12 <= slow.seconds < 0.5
+    assert "the time was over after iteration" in slow.reason
+    assert slow.seconds >= 0.1
     assert slow.cpu_seconds < slow.seconds  # it slept
     assert slow.peak_bytes is None  # no second run of what is slow
 

@@ -207,6 +207,20 @@ class TestWhatItGives:
         np.testing.assert_array_equal(completion.filled()[~seen], completion.matrix()[~seen])
         assert np.abs(completion.matrix()[seen] - X[seen]).max() > 1e-3
 
+    def test_the_mirror_of_a_seen_entry_is_that_entry_unless_absence_says_otherwise(self):
+        rng = np.random.default_rng(3)
+        U = rng.standard_normal((8, 2))
+        X = U @ U.T
+        unknown = rng.random((8, 8)) < 0.3
+        X[unknown] = np.nan
+        completion = complete(X, 2, threshold=-99.0, unknown=unknown, rng=0)
+        one_way = unknown & ~unknown.T
+        assert one_way.any()
+        np.testing.assert_array_equal(completion.filled()[one_way], X.T[one_way])
+        assert set(completion.entry_determinacy(*np.nonzero(one_way))) == {"proved"}
+        absent = complete(X, 2, threshold=-99.0, unknown=unknown & unknown.T, rng=0)
+        np.testing.assert_array_equal(absent.filled()[one_way], absent.matrix()[one_way])
+
     def test_matrix_is_exactly_symmetric(self):
         M = complete(relu_instance()[1], 3, rng=0).matrix()
         np.testing.assert_array_equal(M, M.T)
@@ -274,12 +288,27 @@ class TestWhatItGives:
         assert loaded.verdict == completion.verdict
         assert list(loaded.history) == list(completion.history)
         assert loaded.labels == tuple(names)
-        assert loaded.summary() == completion.summary()
+        need_the_data = {"determined_share", "largest_misfit"}
+        kept = {key: value for key, value in completion.summary().items() if key not in need_the_data}
+        assert {key: value for key, value in loaded.summary().items() if key not in need_the_data} == kept
+        assert all(loaded.summary()[key] is None for key in need_the_data)
+        assert loaded.with_data(X).summary() == completion.summary()
+        assert loaded.attempts == completion.attempts
         np.testing.assert_array_equal(loaded.filled(X), completion.filled().to_numpy())
         with pytest.raises(unrelu.InputError, match="pass the matrix that was completed as X"):
             loaded.filled()
         with pytest.raises(unrelu.InputError, match="must have 40 rows like the completed matrix, got 39"):
             loaded.filled(X[:39, :39])
+
+    @pytest.mark.parametrize("factor", [np.ones(4), np.array([["a"]]), np.full((3, 1), np.nan), np.ones((2, 2, 2))])
+    def test_loading_factors_that_are_none(self, tmp_path, factor):
+        path = tmp_path / "odd.npz"
+        complete(np.ones((3, 3)), 1).save(path)
+        with np.load(path) as stored:
+            about = stored["about"]
+        np.savez(path, factor=factor, about=about)
+        with pytest.raises(unrelu.InputError, match="must hold factors of two dimensions with finite numbers"):
+            unrelu.Completion.load(path)
 
     def test_loading_something_else(self, tmp_path):
         np.savez(tmp_path / "other.npz", x=np.ones(3))

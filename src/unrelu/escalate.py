@@ -13,7 +13,7 @@ from unrelu.budget import phase
 from unrelu.continuation import RankIncreasing, Shrinking, staircase
 from unrelu.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.held_out import HeldOut
-from unrelu.history import Stop, Verdict
+from unrelu.history import Stop, Verdict, in_units
 from unrelu.initialise import Start, Tailored
 from unrelu.outside import fitted_outside
 from unrelu.placement import Placement, furthest_placement, steadied, undetermined
@@ -219,8 +219,9 @@ class _Search:
     def _rule(self) -> StoppingRule:
         if not self.past_the_limit:
             return self.task.stopping
-        perfect = (PERFECT[self.problem.dtype.name] * self.problem.observations.norm) ** 2 / 4
-        return self.task.stopping | ObjectiveBelow(perfect) | MaxIterations(PAST_THE_LIMIT)
+        rule = self.task.stopping | MaxIterations(PAST_THE_LIMIT)
+        perfect = in_units((PERFECT[self.problem.dtype.name] * self.problem.norm) ** 2 / 4, self.problem.unit, 2)
+        return rule | ObjectiveBelow(perfect) if 0 < perfect < np.inf else rule
 
     def _part_and_rest(self, placement: Placement) -> Outcome:
         """Solve for the rows that have a place alone: the others, which may be anywhere, would only pull at them.

@@ -169,15 +169,24 @@ class Observations:
 
     def times_seen(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> NDArray[np.uint8]:
         """How often each pair (rows[k], cols[k]) was seen: 0, 1 or 2, once at most on the diagonal."""
-        if sp.issparse(self.data):
-            stored = sp.csr_array(
-                (np.ones(self.data.nnz, np.uint8), self.data.indices, self.data.indptr), shape=self.data.shape
-            )
-            found = (stored[i, j] for i, j in ((rows, cols), (cols, rows)))
-            forward, backward = (np.asarray(part.toarray() if sp.issparse(part) else part, np.uint8) for part in found)
-        else:
-            forward, backward = ((~np.isnan(self.data[i, j])).view(np.uint8) for i, j in ((rows, cols), (cols, rows)))
+        forward, backward = (self._stored(i, j).view(np.uint8) for i, j in ((rows, cols), (cols, rows)))
         return np.where(rows == cols, forward, forward + backward)
+
+    def known(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> BoolArray:
+        """Whether each entry (rows[k], cols[k]) was seen, or its mirror was and absence does not say otherwise here."""
+        own = self._stored(rows, cols)
+        mirrored = self._stored(cols, rows)
+        if self.threshold is not None:
+            mirrored &= np.zeros(len(rows), dtype=bool) if self.unknown is None else self.unknown[rows, cols]
+        return own | mirrored
+
+    def _stored(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> BoolArray:
+        if not sp.issparse(self.data):
+            seen: BoolArray = ~np.isnan(self.data[rows, cols])
+            return seen
+        ones = (np.ones(self.data.nnz, np.uint8), self.data.indices, self.data.indptr)
+        found = sp.csr_array(ones, shape=self.data.shape)[rows, cols]
+        return np.asarray(found.toarray() if sp.issparse(found) else found).ravel() > 0
 
     def absent(self, rows: slice, cols: slice, values: FloatArray) -> BoolArray:
         """Which entries of a block (with these ``values``) are unseen because of their value."""

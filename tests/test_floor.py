@@ -85,6 +85,13 @@ def test_a_block_of_r_plus_one_rows_tells_nothing():
     assert floor.noise is None
 
 
+def test_a_few_entries_tell_exact_data_but_not_noise():
+    """A block of r + 2 rows has three entries beyond its rank."""
+    for seed in range(20):
+        assert floor_of(gram(5, 3, seed, 0.1) + 10, 4, -99.0)[1].noise is None
+    assert floor_of(gram(5, 3), 3, -99.0)[1].noise < 1e-9
+
+
 def test_more_blocks_are_looked_for_while_few_entries_tell():
     """At r = 6 and n = 60 the first blocks hardly exceed the rank: 12 tries leave an estimate of a few entries."""
     entries = [floor_of(gram(60, 6, seed, 0.05), 6)[1].entries for seed in range(6)]

@@ -27,6 +27,8 @@ LOOSE = {"float64": 1e-3, "float32": 1e-2}
 # Distinct entries of blocks, beyond their r leading eigenvalues, that tell the noise level well enough; with fewer,
 # blocks are looked for from so many further rows.
 ENOUGH, MORE_TRIES = 60, 24
+# With fewer than this many nothing is said of noise: two eigenvalues are both above zero once in seven times.
+LEAST = 10
 # The fit may exceed the noise level of the blocks, which is an estimate from so many entries, by this factor and by
 # this many of its relative standard errors 1/√(2·entries).
 MARGIN, ERRORS = 1.25, 4.0
@@ -77,8 +79,10 @@ class Floor:
             return cls(None)
         # Blocks share rows: they know no more than one block of all their rows would.
         entries = min(sum(_distinct(len(rows) - rank) for rows in blocks), _distinct(len(counted)))
-        rounding = ROUNDING[observations.dtype.name]
-        return cls(float(np.sqrt(below / room)), float(np.sqrt(above / room)), entries, rounding)
+        rounding, noise, beyond = ROUNDING[observations.dtype.name], np.sqrt(below / room), np.sqrt(above / room)
+        if entries < LEAST and max(noise, beyond) > rounding:
+            return cls(None)
+        return cls(float(noise), float(beyond), entries, rounding)
 
     @property
     def margin(self) -> float:

@@ -312,7 +312,9 @@ def test_selection_pulls_as_much_as_it_does_in_simulation(side):
     m = x + sigma * rng.standard_normal((40_000, 12, 12))
     sign = 1 if side == "above" else -1
     seen = sign * (m - tau) >= 0
+    wrong = sign * (x - tau) > 0
     pulls = np.where(seen, m - x, -sign * np.maximum(sign * (x - tau), 0)).mean(axis=0)
+    holds = (seen | wrong).mean(axis=0)
     np.fill_diagonal(pulls, 0)
     X = np.where(seen[0], m[0], np.nan)
     np.fill_diagonal(X, np.nan)
@@ -320,16 +322,17 @@ def test_selection_pulls_as_much_as_it_does_in_simulation(side):
     unknown[3, 4:9] = unknown[4:9, 3] = True
     np.fill_diagonal(unknown, True)
     X[unknown] = np.nan
-    pulls[unknown] = 0
+    pulls[unknown] = holds[unknown] = 0
     observations = Observations.of(X, threshold=tau, seen=side, unknown=unknown)
     kernel = PSDProblem(observations, 2, OneSided()).kernel
     scaled, unit = U / np.sqrt(observations.unit), observations.unit
     V = rng.standard_normal((12, 3))
-    found = selection_products(kernel, scaled, V, sigma / unit, above=side == "above") * unit
+    found, held = selection_products(kernel, scaled, V, sigma / unit, above=side == "above")
     # A pair seen one way round and absent the other counts once in the kernel.
     mixed = ~np.isnan(X) != ~np.isnan(X.T)
     weights = np.where(mixed, 0.5, 1.0)
-    np.testing.assert_allclose(found, (weights * (pulls + pulls.T)) @ V, atol=0.05)
+    np.testing.assert_allclose(found * unit, (weights * (pulls + pulls.T)) @ V, atol=0.05)
+    np.testing.assert_allclose(held[0], weights * (holds + holds.T), atol=0.02)
 
 
 def test_strong_noise_at_a_threshold_is_said_in_a_sentence():

@@ -61,17 +61,18 @@ class BeyondLinear:
         m = len(U)
         scales = np.linalg.norm(rows.basis.T @ U.astype(np.float64), axis=1) / m
         factor = rows.basis * scales
-        blocks = np.linalg.inv(rows.inverse) * np.multiply.outer(scales, scales)
+        inverse = rows.inverse / np.multiply.outer(scales, scales)
         mirror = np.zeros_like(factor)
         everyone = np.arange(m)
-        for i in np.flatnonzero(observations.times_seen(everyone, everyone) > 0):
-            values, vectors = np.linalg.eigh(blocks[i] - 4 * np.outer(factor[i], factor[i]))
+        # With λ < 2t² the least eigenvalue of L + 4u_iu_iᵀ is below 6t²: most rows see far too much for that.
+        few = np.linalg.norm(inverse, axis=(1, 2)) * 6 * np.einsum("ik,ik->i", factor, factor) > 1
+        for i in np.flatnonzero(few & (observations.times_seen(everyone, everyone) > 0)):
+            values, vectors = np.linalg.eigh(np.linalg.inv(inverse[i]) - 4 * np.outer(factor[i], factor[i]))
             weakest = vectors[:, 0]
             along = float(weakest @ factor[i])
-            if values[0] < 2 * along**2 and _raised(observations, factor, int(i), weakest, along) <= (
-                TOLD_APART * sigma**2
-            ):
-                mirror[i] = 2 * along * weakest
+            if values[0] < 2 * along**2:
+                raised = _raised(observations, factor, int(i), weakest, along)
+                mirror[i] = 2 * along * weakest if raised <= TOLD_APART * sigma**2 else 0
         return cls(factor, rows.covariance / np.multiply.outer(scales, scales), mirror, sigma)
 
     def variances(self, i: Indices, j: Indices) -> Doubles:

@@ -2,9 +2,9 @@
 
 Near the threshold the noise decides what is seen. What is seen is therefore too high on average (too low where the
 entries below the threshold are seen), and the fit follows it: :func:`unrelu.kernels.noise.selection_products` has the
-pull on each entry, and the normal equations turn it into a shift of the factor. A shift of one standard error leaves a
-95 % interval 83 %, one of two 48 %. The pull does not fall with n while standard errors do, so that the same noise
-which a small matrix can bear may be too much for a large one.
+pull on each entry, and the normal equations, with the weights that entries are expected to have, turn it into a shift.
+A shift of one standard error leaves a 95 % interval 83 %, one of two 48 %. The pull does not fall with n while standard
+errors do, so that noise which a small matrix can bear may be too much for a large one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Indices = NDArray[np.intp]
 
 # Intervals are called in question where entries are shifted by more than so many of their standard errors, as the
 # median over random unseen ones. docs/error-bars.md has what was measured.
-SHIFTED = 0.6
+SHIFTED = 0.5
 
 
 def shifts(
@@ -48,8 +48,8 @@ def shifts(
     i, j : int ndarray
     """
     kernel = PSDProblem(observations, U.shape[1], OneSided()).kernel
-    pull = selection_products(kernel, U, system.basis, sigma, above=observations.seen == "above")
-    d, _ = system.solve(pull)
+    pull, weights = selection_products(kernel, U, system.basis, sigma, above=observations.seen == "above")
+    d, _ = system.solve(pull, weights=weights)
     V = system.rows.basis
     moved: Doubles = np.einsum("ek,ek->e", V[i], d[j]) + np.einsum("ek,ek->e", V[j], d[i])
     return moved

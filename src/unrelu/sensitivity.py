@@ -149,8 +149,13 @@ class System:
         """A_i⁻¹ b_i for every row: the answer with the others held fixed, and the preconditioner."""
         return np.matmul(self._inverse, b[..., None])[..., 0]
 
-    def solve(self, b: Array, *, share: float = SOLVED, most: int = MOST_STEPS) -> tuple[Array, bool]:
-        """Solve JᵀWJ d = b for the d without rotations, and say whether its residual has fallen to ``share``."""
+    def solve(
+        self, b: Array, *, share: float = SOLVED, most: int = MOST_STEPS, weights: Any = None
+    ) -> tuple[Array, bool]:
+        """Solve JᵀWJ d = b for the d without rotations, and say whether its residual has fallen to ``share``.
+
+        ``weights`` stand in for W, in the packing of the kernel's tiles.
+        """
         d, residual = np.zeros_like(b), b
         P = Y = self.alone(b)
         Q = b  # the preconditioner's matrix times P
@@ -158,7 +163,7 @@ class System:
         tiny = 4 * float(np.finfo(b.dtype).eps)
         share = max(share, 4 * tiny)
         for _ in range(most if first > 0 else 0):
-            HP = 2 * self.kernel.curvature(self.basis, P, None)
+            HP = 2 * self.kernel.curvature(self.basis, P, weights)
             bend = float(np.vdot(P, HP))
             # In the preconditioner's metric the eigenvalues lie between 0 and 2: a direction at 0 is one nobody saw.
             if not bend > tiny * float(np.vdot(P, Q)):

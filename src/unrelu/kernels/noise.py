@@ -136,7 +136,9 @@ def noise_products(kernel: TiledKernel, U: Array, one: bool, seed: int, samples:
     return np.sum(map_chunks(visit, kernel.chunks), axis=0)
 
 
-def selection_products(kernel: TiledKernel, U: Array, V: Array, sigma: float, *, above: bool) -> Array:
+def selection_products(
+    kernel: TiledKernel, U: Array, V: Array, sigma: float, *, above: bool
+) -> tuple[Array, list[Array]]:
     """JᵀWe for the pull e that a threshold on noisy entries is expected to have on the fit, with rows of V in J.
 
     An entry x with noise σz is seen if x + σz ≥ τ. With a = (x − τ)/σ what is seen is too high by σφ(a), on average
@@ -144,11 +146,14 @@ def selection_products(kernel: TiledKernel, U: Array, V: Array, sigma: float, *,
 
         e(a) = σ(φ(a) − max(a, 0)·Φ(−a)) ≥ 0,
 
-    and the mirror image of it where entries below the threshold are seen. ``kernel`` must listen to absence.
+    and the mirror image of it where entries below the threshold are seen. Also returned, in the packing of the tiles:
+    the weights with which entries are expected to hold the fit, Φ(a) for x < τ, which are seen or do nothing, and 1
+    for x > τ, which are seen or pull. ``kernel`` must listen to absence.
     """
     from scipy.special import ndtr  # takes a while to import
 
     sign = 1.0 if above else -1.0
+    weights: list[Array] = [np.empty(0, kernel.dtype)] * len(kernel.tiles)
 
     def visit(chunk: list[Any]) -> Array:
         total = np.zeros(V.shape)
@@ -156,16 +161,18 @@ def selection_products(kernel: TiledKernel, U: Array, V: Array, sigma: float, *,
             a = sign * ((U[tile.rows] @ U[tile.cols].T).astype(np.float64) - kernel.threshold) / sigma
             counts = tile.seen if tile.absent is None else tile.seen + tile.absent
             near = np.flatnonzero((np.abs(a) < FAR) & (counts > 0))
-            pull = np.zeros(a.shape)
-            b = a.ravel()[near]
+            pull, held = np.zeros(a.shape), (a > 0) * counts.astype(kernel.dtype)
+            b, times = a.ravel()[near], counts.ravel()[near]
             density = np.exp(-b * b / 2) / np.sqrt(2 * np.pi)
-            pull.ravel()[near] = sign * sigma * (density - np.maximum(b, 0) * ndtr(-b)) * counts.ravel()[near]
+            pull.ravel()[near] = sign * sigma * (density - np.maximum(b, 0) * ndtr(-b)) * times
+            held.ravel()[near] = np.where(b > 0, 1, ndtr(b)) * times
+            weights[tile.index] = held
             total[tile.rows] += pull @ V[tile.cols]
             if not tile.diagonal:
                 total[tile.cols] += pull.T @ V[tile.rows]
         return total
 
-    return np.sum(map_chunks(visit, kernel.chunks), axis=0).astype(kernel.dtype)
+    return np.sum(map_chunks(visit, kernel.chunks), axis=0).astype(kernel.dtype), weights
 
 
 def _signs(rng: np.random.Generator, shape: tuple[int, int], symmetric: bool) -> NDArray[np.int8]:

@@ -169,6 +169,17 @@ def test_absence_tells_a_row_from_its_mirror_image():
     assert both.level[3] == "local"
 
 
+def test_a_row_is_told_from_its_mirror_image_though_the_rows_it_sees_do_not_see_each_other():
+    """Row 5 sees its norm and rows 0 and 1, whose own entry was not seen: the three are no block."""
+    U = np.array([[1.0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 2, 1], [0.1, 0.1, 1], [1, 1, -1]])
+    X = only(U @ U.T, [*within(range(5)), (5, 5), (5, 0), (5, 1)])
+    X[0, 1] = X[1, 0] = np.nan
+    unknown = np.isnan(X)
+    unknown[4, 5] = unknown[5, 4] = False  # −0.8, and 1.2 if mirrored
+    assert judged(X, U, threshold=0.0, unknown=unknown).level[5] == "proved"
+    assert judged(X, U, threshold=0.0, unknown=np.isnan(X)).level[5] == "local"
+
+
 def test_pairs_are_absent_unless_seen_or_unknown_both_ways():
     nan = np.nan
     X = np.array([[nan, 2, nan, nan], [nan, 3, nan, nan], [nan, nan, nan, nan], [nan, nan, 4, nan]])

@@ -99,9 +99,12 @@ def _verified(
 
 
 def graded_with_noise(
-    search: Search, best: Candidate, sigma: float, freedom: int, *, look: bool = True
+    search: Search, best: Candidate, sigma: float, freedom: int, *, look: bool = True, last: bool = False
 ) -> tuple[Grades, Candidate | None]:
-    """Grades of data with noise, as fitted; and a lower answer, if the search for a second one came upon it."""
+    """Grades of data with noise, as fitted; and a lower answer, if the search for a second one came upon it.
+
+    ``last``: a lower answer is then one more that points may lie in.
+    """
     network, X, rng = search.network, best.points, search.rng
     grade = determinacy(network, X, rng, exact=False, slack=search.beyond * sigma, misfit=None).grade
     fixed = np.flatnonzero(grade >= GENERIC)
@@ -111,7 +114,7 @@ def graded_with_noise(
     kept = fixed
     if len(fixed) <= MOST_SEARCHED and small_enough(network):
         lower, kept = _searched(search, X, sigma, freedom, fixed)
-        if lower is not None:
+        if lower is not None and not last:
             return grade, lower
     kept = np.setdiff1d(kept, flippable(network, X, sigma, kept))
     plain = Misfit(absence=False)
@@ -137,22 +140,22 @@ def _searched(
     """A lower answer, or the points that lie alike in all answers that are likely enough."""
     network, misfit = search.network, search.misfit
     springs = Springs.of(network, misfit, search.floor)
-    here, value = descend(springs, X[None], iterations=20)
+    here, value = descend(springs, X[None])
     first = float(value[0])
     if search.effort.noise is not None:
         allowed = first + LIKELY * search.effort.noise**2 / 2
     else:
         allowed = first * float(np.exp(min(LIKELY / max(freedom, 1), 300.0)))
     others = searched(network, misfit, X, search.floor, search.rng, allowed=allowed)
-    if others.value < first * (1 - LOWER):
-        return search.followed(others.lowest), fixed
     part = network.part(fixed)
     cov = covariances(part, X[fixed], sigma, np.zeros(0, np.intp), Misfit(absence=False))
     error = np.zeros(network.size)
     error[fixed] = np.sqrt(np.trace(cov, axis1=1, axis2=2))
     size = float(np.abs(X - X.mean(axis=0)).max())
     tolerance = DISTINCT * (error[:, None] + error) + SAME * size
+    elsewhere = len(same_in_both(here[0], others.lowest, fixed, tolerance)) < len(fixed)
+    lower = search.followed(others.lowest) if others.value < first * (1 - LOWER) and elsewhere else None
     kept = fixed
     for other in others.places:
         kept = same_in_both(here[0], other, kept, tolerance)
-    return None, kept
+    return lower, kept

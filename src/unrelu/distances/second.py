@@ -39,7 +39,7 @@ Mask = NDArray[np.bool_]
 # Up to this many points that may move, a second answer is looked for.
 MOST_SEARCHED = 60
 # Twice the difference of two log-likelihoods below which the less likely answer is still an answer.
-LIKELY = 30.0
+LIKELY = 20.0
 # From so many answers on, flips and folds are no longer looked for: there are many.
 MOST_FOLDED = 5
 # Two distances that agree to this share of the size of the set are the same.

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 # Before the best of too few dimensions is called that, so many times the starts of the first fit are tried.
 TENFOLD = 10
 # How often a lower answer that the search for a second one came upon is taken up.
-RESUMPTIONS = 3
+RESUMPTIONS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def _cut_short(search: Search, code: Stop) -> Solved:
 def _solved(search: Search, given: Floats | None, start: str) -> Solved:
     best, body = search.given(given) if given is not None else search.auto(start)
     network = search.network
-    for _ in range(RESUMPTIONS):
+    for done in range(RESUMPTIONS):
         exact = search.exact(best.points)
         noise = 0.0 if exact else search.noise(best.points)
         likely = not exact and not search.clean and search.censored
@@ -116,7 +116,7 @@ def _solved(search: Search, given: Floats | None, start: str) -> Solved:
         if code is Stop.FITTED_TO_NOISE:
             if search.effort.noise is None and not likely:
                 noise = float(np.sqrt(search.squares(best.points) / freedom))
-            grade, lower = graded_with_noise(search, best, noise, freedom)
+            grade, lower = graded_with_noise(search, best, noise, freedom, last=done == RESUMPTIONS - 1)
             if lower is not None:  # the search for a second answer found a better first one
                 best, body = lower, None
                 continue

@@ -65,6 +65,7 @@ class Floor:
         blocks = _larger(several_blocks(observations, rank, rng), rank)
         if sum(_distinct(len(rows) - rank) for rows in blocks) < ENOUGH:
             blocks += _larger(find_blocks(observations, rank, rng, MORE_TRIES), rank)
+        blocks = list({tuple(sorted(rows.tolist())): rows for rows in blocks}.values())
         below = above = room = 0.0
         counted: set[int] = set()
         for rows in blocks:
@@ -78,7 +79,7 @@ class Floor:
         if room == 0:
             return cls(None)
         # Blocks share rows: they know no more than one block of all their rows would.
-        entries = min(sum(_distinct(len(rows) - rank) for rows in blocks), _distinct(len(counted)))
+        entries = min(sum(_distinct(len(rows) - rank) for rows in blocks), _distinct(len(counted) - rank))
         rounding, noise, beyond = ROUNDING[observations.dtype.name], np.sqrt(below / room), np.sqrt(above / room)
         if entries < LEAST and max(noise, beyond) > rounding:
             return cls(None)

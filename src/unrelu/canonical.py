@@ -9,6 +9,9 @@ from unrelu.observations import Observations
 
 __all__ = ["canonical_order"]
 
+# Values that tell most rows apart; all of them are compared only where these do not.
+FEW = 4
+
 
 def canonical_order(observations: Observations) -> NDArray[np.intp]:
     """Positions of the rows, sorted by their diagonal entry and then by all that was seen of them.
@@ -27,4 +30,15 @@ def canonical_order(observations: Observations) -> NDArray[np.intp]:
     marked = np.zeros(observations.size)
     if observations.unknown is not None:
         marked = observations.unknown.sum(axis=0) + observations.unknown.sum(axis=1)
-    return np.lexsort((*seen.T[::-1], marked, np.diagonal(values)))
+    diagonal = np.diagonal(values)
+    order = np.lexsort((*seen.T[FEW - 1 :: -1], marked, diagonal))
+    first = np.column_stack([diagonal, marked, seen[:, :FEW]])[order]
+    if _ties(first):
+        order = np.lexsort((*seen.T[::-1], marked, diagonal))
+    return order
+
+
+def _ties(keys: NDArray[np.float64]) -> bool:
+    """Whether two neighbours are alike; NaN is like NaN."""
+    same = (keys[1:] == keys[:-1]) | (np.isnan(keys[1:]) & np.isnan(keys[:-1]))
+    return bool(same.all(axis=1).any())

@@ -52,6 +52,8 @@ AVERAGED, SAMPLE, NOISELESS = 4, 300, 1e-8
 NEAR = 0.1
 # Rows that others are placed against: all while there are few, then a sample.
 ANCHORS = 15
+# A row that sees so many times the rank among a sample would not be held much better by all.
+FEW_SEEN = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +166,7 @@ def grown(
                 rows = left[good]
                 factor[rows], wave[rows], share[rows] = solution[good], count, shares[good]
                 told(factor)
-            elif everyone or len(anchors) == int((wave >= 0).sum()):
+            elif everyone or len(anchors) == int((wave >= 0).sum()) or seen.sum(axis=1).min() >= FEW_SEEN * rank:
                 break
             else:
                 everyone = True

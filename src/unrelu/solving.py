@@ -19,6 +19,7 @@ from unrelu.history import Stop, Verdict
 from unrelu.initialise import STARTS, Start
 from unrelu.observations import Observations
 from unrelu.placement import undetermined
+from unrelu.problems.psd import Point
 from unrelu.run import run
 from unrelu.solvers import Solver
 from unrelu.task import Task
@@ -43,7 +44,9 @@ def escalated(task: Task) -> Attempts:
         if order is None:
             return attempts
         assert inner.embed is not None
-        point = problem.evaluate(inner.embed(attempts.outcome.point.factor))
+        found = attempts.outcome.point
+        factor, gradient = inner.embed(found.factor), inner.embed(found.gradient)
+        point = Point(factor, found.value * (inner.problem.unit / problem.unit) ** 2, gradient)
         outcome = replace(attempts.outcome, point=point, objective=point.value)
         return replace(attempts, outcome=outcome, undetermined=np.sort(order[attempts.undetermined]))
     except (KeyboardInterrupt, OutOfTime) as end:

@@ -78,6 +78,7 @@ class Task:
     embed: Callable[[Array], Array] | None = None
     whole: PSDProblem | None = None
     rows: NDArray[np.intp] | None = None  # positions in the whole; None: all, in order
+    everything: bool = True  # whether these are all rows of the whole, in whatever order
 
     def within(self, rows: NDArray[np.intp], around: Array | None = None, rank: int | None = None) -> Task:
         """The same task among some of the rows; ``around`` holds the others, zero if it is not given."""
@@ -94,7 +95,15 @@ class Task:
 
         truth = None if self.truth is None else self.truth[np.ix_(rows, rows)]
         places = rows if self.rows is None else self.rows[rows]
-        return replace(self, problem=inner, truth=truth, embed=embedded, whole=self.whole or problem, rows=places)
+        return replace(
+            self,
+            problem=inner,
+            truth=truth,
+            embed=embedded,
+            whole=self.whole or problem,
+            rows=places,
+            everything=self.everything and len(rows) == problem.size,
+        )
 
     def named(self, rows: NDArray[np.intp]) -> str:
         """Some rows of this part by their names in the whole."""
@@ -131,7 +140,8 @@ class Task:
         if self.embed is not None:
             assert self.whole is not None
             factor = self.embed(point.factor)
-            value = self.whole.evaluate(factor).value
+            ratio = self.problem.unit / self.whole.unit
+            value = value * ratio**2 if self.everything else self.whole.evaluate(factor).value
         if value < self.journal.value:
             self.journal.factor, self.journal.value, self.journal.start = factor, value, name
 

@@ -30,7 +30,7 @@ from unrelu.losses import Observed, OneSided
 from unrelu.observations import Observations
 from unrelu.problems.psd import PSDProblem
 from unrelu.sampling import thresholded
-from unrelu.sensitivity import RowFormula, System, spanning
+from unrelu.sensitivity import RowFormula, System, _inverses, spanning
 from unrelu.uncertainty import EXACT, ROWS, SAMPLED, ErrorBars
 
 # A solve ends at 1e-6 of its first residual, and the variance is off by less than that.
@@ -228,6 +228,23 @@ def test_a_row_with_two_places_is_as_uncertain_as_they_are_apart():
     assert np.max(errors) < 0.1
 
 
+def test_rows_that_are_noise_do_not_tell_mirror_images_apart():
+    """Row 0 sees rows 1 and 2 and rows that are zero but for noise, fitted along the normal of the mirror."""
+    rng = np.random.default_rng(4)
+    U = rng.standard_normal((20, 3))
+    U[12:] = 0
+    noise = 0.01 * rng.standard_normal((20, 20))
+    X = U @ U.T + np.triu(noise) + np.triu(noise, 1).T
+    X[0, 3:12] = X[3:12, 0] = np.nan
+    X[12:, 12:] = np.nan
+    factor = unrelu.complete(X, 3, threshold=None, method="gauss-newton", start=U, loss="observed").factor
+    normal = np.cross(U[1], U[2]) / np.linalg.norm(np.cross(U[1], U[2]))
+    apart = 2 * np.abs(U[0] @ normal) * np.abs(U[3:12] @ normal)
+    errors = ErrorBars(factor, Observations.of(X, threshold=None)).standard_errors(0, np.arange(3, 12))
+    assert np.all(errors > 0.5 * apart)
+    assert np.median(errors) > 0.2
+
+
 def test_products_of_two_small_moves_are_not_forgotten():
     """Both factors are zero, so that to first order nothing moves their product: it has the error σ²/‖u‖²."""
     u = np.random.default_rng(0).standard_normal((40, 1))
@@ -239,6 +256,20 @@ def test_products_of_two_small_moves_are_not_forgotten():
     expected = bars.noise.sigma**2 / float(np.sum(u**2))
     for method in (ROWS, EXACT, SAMPLED):
         assert bars.standard_errors(0, 1, method=method) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_block_that_is_singular_to_rounding_is_weak():
+    """Row 0 sees two others that are multiples of each other: its block had no inverse, whatever was added to it."""
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((20, 2))
+    U[0], U[1], U[2] = [0.5, 0.25], [1.0, 2.0], [2.0, 4.0]
+    X = U @ U.T + 1e-3 * rng.standard_normal((20, 20))
+    X[0] = X[:, 0] = np.nan
+    X[0, 1:3] = X[1:3, 0] = 1.0
+    assert len(_inverses(np.array([[[1.0, 2.0], [2.0, 4.0]]]))) == 1
+    errors = ErrorBars(U, Observations.of(X, threshold=None)).standard_errors(*every(20))
+    assert np.isinf(errors[0]).all()
+    assert np.isfinite(errors[1:, 1:]).all()
 
 
 def test_a_probe_of_nothing_says_nothing():

@@ -8,7 +8,7 @@ others it sees, and v the eigenvector of L with the least eigenvalue, the mirror
 ‖x‖² and every entry with rows orthogonal to v. Along v the misfit is λ(t − t₀)² + (t² − c)², which has two minima only
 if λ < 2c, about 2t²: else the entries of the others decide, and linearising says it all. Going to the mirror image
 raises it by 4t(v·h). If that is no more than noise does, nothing in the seen entries tells the two apart, and the row
-may be off by 2tv.
+may be off by 2tv. Others whose own part along v is within their error say nothing here: they would be mirrored too.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ Indices = NDArray[np.intp]
 # A mirror image whose misfit is higher by less than so many times σ² may be the right one: beyond it, its likelihood is
 # less than exp(−8) of the other's.
 TOLD_APART = 16.0
+# A row has a part along a direction if that is more than so many of its standard errors.
+BEYOND_NOISE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,7 @@ class BeyondLinear:
         m = len(U)
         scales = np.linalg.norm(rows.basis.T @ U.astype(np.float64), axis=1) / m
         factor = rows.basis * scales
-        inverse = rows.inverse / np.multiply.outer(scales, scales)
+        inverse, covariance = (blocks / np.multiply.outer(scales, scales) for blocks in (rows.inverse, rows.covariance))
         mirror = np.zeros_like(factor)
         everyone = np.arange(m)
         # With λ < 2t² the least eigenvalue of L + 4u_iu_iᵀ is below 6t²: most rows see far too much for that.
@@ -71,9 +73,10 @@ class BeyondLinear:
             weakest = vectors[:, 0]
             along = float(weakest @ factor[i])
             if values[0] < 2 * along**2:
-                raised = _raised(observations, factor, int(i), weakest, along)
+                errors = sigma * np.sqrt(np.einsum("ikl,k,l->i", covariance, weakest, weakest))
+                raised = _raised(observations, factor, (factor @ weakest, errors), int(i), along)
                 mirror[i] = 2 * along * weakest if raised <= TOLD_APART * sigma**2 else 0
-        return cls(factor, rows.covariance / np.multiply.outer(scales, scales), mirror, sigma)
+        return cls(factor, covariance, mirror, sigma)
 
     def variances(self, i: Indices, j: Indices) -> Doubles:
         """What is to be added to σ² times the linear variance of some entries."""
@@ -84,10 +87,13 @@ class BeyondLinear:
         return found
 
 
-def _raised(observations: Observations, factor: Doubles, i: int, weakest: Doubles, along: float) -> float:
-    """By how much mirroring row i raises Σ w (u_i·u_j − m_ij)² over the others that it sees."""
+def _raised(observations: Observations, factor: Doubles, parts: tuple[Doubles, Doubles], i: int, along: float) -> float:
+    """By how much mirroring row i raises Σ w (u_i·u_j − m_ij)² over the others that it sees.
+
+    ``parts`` are those of all rows along the normal of the mirror, and their standard errors.
+    """
     others = np.delete(np.arange(len(factor)), i)
+    part, error = (values[others] for values in parts)
     values, _ = observations.pairs(np.array([i]), others)
     times = observations.times_seen(np.full(len(others), i), others)
-    h = (times * values[0]) @ factor[others]
-    return 4 * along * float(weakest @ h)
+    return 4 * along * float((times * values[0]) @ np.where(np.abs(part) > BEYOND_NOISE * error, part, 0))

@@ -97,7 +97,7 @@ class RowFormula:
         ridge = np.where(size > 0, np.finfo(kernel.dtype).eps * size / 8, 1.0)
         across = np.arange(basis.shape[1])
         blocks[:, across, across] += ridge[:, None]
-        inverse = np.linalg.inv(blocks)
+        inverse = _inverses(blocks)
         weak = (size == 0) | ~(size * np.linalg.norm(inverse, axis=(1, 2)) < WORST_BLOCK[kernel.dtype.name])
         covariance: Any = inverse
         if one:
@@ -269,6 +269,18 @@ class Samples:
         for move in moves:
             total += (np.einsum("ek,ek->e", V[i], move[j]) + np.einsum("ek,ek->e", V[j], move[i])) ** 2
         return total / len(moves)
+
+
+def _inverses(blocks: Doubles) -> Doubles:
+    """The inverses; of a block that is singular to rounding one that is huge, so that it is known for what it is."""
+    try:
+        return np.asarray(np.linalg.inv(blocks), np.float64)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(blocks)
+        least = np.finfo(float).eps / 8 * values[:, -1:]
+        return np.asarray(
+            np.matmul(vectors / np.maximum(values, least)[:, None, :], vectors.swapaxes(1, 2)), np.float64
+        )
 
 
 def _distinct(index: Indices, size: int) -> tuple[Indices, Indices]:

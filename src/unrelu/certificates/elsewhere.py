@@ -180,7 +180,7 @@ class _Movable:
 
     def places(self, z: Floats) -> Floats:
         """The rows of each start, of shape (b, m, r)."""
-        moved: Floats = self.fixed + np.einsum("mrk,bmk->bmr", self.axes, z)
+        moved: Floats = self.fixed + (self.axes @ z[..., None])[..., 0]
         return moved
 
     def coordinates(self, places: Floats) -> Floats:
@@ -190,11 +190,11 @@ class _Movable:
 
     def off(self, places: Floats, steering: Indices) -> tuple[Floats, Floats]:
         """What is wrong with entries among the rows, and with some of the body: zero where all is well."""
-        entries = np.einsum("bir,bjr->bij", places, places)
+        entries = places @ places.transpose(0, 2, 1)
         wrong = np.where(self.seen, entries - self.target, 0.0)
         beyond = entries - self.limit
         wrong += np.where(self.absent & (self.side * beyond > 0), beyond, 0.0)
-        entries = np.einsum("bir,jr->bij", places, self.known[steering])
+        entries = places @ self.known[steering].T
         beyond = entries - self.known_limit[:, steering]
         far = np.where(self.known_absent[:, steering] & (self.side * beyond > 0), beyond, 0.0)
         return wrong, far + np.where(self.known_seen[:, steering], entries - self.known_target[:, steering], 0.0)
@@ -311,21 +311,22 @@ def _step(
     count, m, _ = places.shape
     width = rows.axes.shape[2]
     counted = np.where(rows.seen, 1.0, among != 0)
-    slopes = np.einsum("irk,bjr->bijk", rows.axes, places)  # of entry (i, j) by z_i
-    H = (counted[..., None] * slopes)[:, :, :, None, :].transpose(0, 1, 4, 2, 3) * slopes.transpose(0, 2, 1, 3)[
-        :, :, None
-    ]
-    own = np.einsum("bij,bijk,bijl->bikl", counted, slopes, slopes, optimize=True)
-    gradient = np.einsum("bij,bijk->bik", among, slopes)
+    slopes = places[:, None] @ rows.axes  # (b, i, j, k): of entry (i, j) by z_i
+    weighted = counted[..., None] * slopes
+    H = weighted.transpose(0, 1, 3, 2)[..., None] * slopes.transpose(0, 2, 1, 3)[:, :, None]  # (b, i, k, j, l)
+    own = weighted.transpose(0, 1, 3, 2) @ slopes
+    gradient = (among[:, :, None] @ slopes)[:, :, 0]
     if steering.size:
+        sloped = rows.known[steering] @ rows.axes  # (i, j, k)
         met = np.where(rows.known_seen[:, steering], 1.0, with_known != 0)
-        sloped = np.einsum("irk,jr->ijk", rows.axes, rows.known[steering])
-        gradient += np.einsum("bij,ijk->bik", with_known, sloped)
-        own += np.einsum("bij,ijk,ijl->bikl", met, sloped, sloped, optimize=True)
+        gradient += (with_known[:, :, None] @ sloped)[:, :, 0]
+        own += (met[..., None] * sloped).transpose(0, 1, 3, 2) @ sloped
     each = np.arange(m)
     H[:, each, :, each, :] += own.transpose(1, 0, 2, 3)
     free = rows.free
-    equations = H.reshape(count, m * width, m * width)[:, free[:, None], free[None, :]]
+    equations = H.reshape(count, m * width, m * width)
+    if len(free) < m * width:
+        equations = equations[:, free[:, None], free]
     equations[:, np.arange(len(free)), np.arange(len(free))] += damping[:, None]
     step = np.zeros((count, m * width))
     step[:, free] = -np.linalg.solve(equations, gradient.reshape(count, -1)[:, free, None])[..., 0]

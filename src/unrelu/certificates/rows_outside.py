@@ -31,6 +31,9 @@ DEFICIENT = 1e-6
 STAND_IN = 2
 # Draws in the search for the largest set on which a kernel has only r dimensions.
 DRAWS = 60
+# Rounds of the search for the frame in which most rows are still, rows it starts from (a few that one sees, and those
+# along it), and the weight of the others at first.
+REWEIGHTED, FRAMES, ALONG, FAINT = 60, 24, 0.999, 1e-5
 # Kernel vectors below this on a row do not move it.
 UNMOVED = 1e-6
 
@@ -167,17 +170,33 @@ def _spread(units: Floats, count: int) -> Indices:
 def _still(stresses: Stresses, known: Bools, rng: np.random.Generator) -> Bools:
     """Rows that no infinitesimal motion moves relative to the known ones, or to most others where none is known."""
     D = stresses.motion(rng)
+    if known.any():
+        return _left_by(stresses, D, known.astype(np.float64), 1)
+    best = _left_by(stresses, D, np.ones(len(known)), REWEIGHTED)
+    units = stresses.U / np.linalg.norm(stresses.U, axis=1, keepdims=True)
+    for first in np.arange(0, len(known), len(known) // FRAMES + 1):
+        checkpoint()
+        few = rng.permutation(np.flatnonzero(stresses.mask[first]))[: stresses.rank]
+        for frame in (np.isin(np.arange(len(known)), few), np.abs(units @ units[first]) > ALONG):
+            if best.all():
+                return best
+            still = _left_by(stresses, D, np.where(frame, 1.0, FAINT), REWEIGHTED)
+            best = still if still.sum() > best.sum() else best
+    return best
+
+
+def _left_by(stresses: Stresses, D: Floats, weights: Floats, rounds: int) -> Bools:
+    """Rows that a motion leaves in the frame that fits the weighted rows best; those it leaves then weigh more."""
     U = stresses.U
-    weights = known.astype(np.float64) if known.any() else np.ones(len(U))
-    for _ in range(1 if known.any() else 60):
+    for _ in range(rounds):
         G = (U * weights[:, None]).T @ U
         cross = (U * weights[:, None]).T @ D
         moved = np.linalg.norm(D - U @ solve_sylvester(G, G, cross - cross.T), axis=1)
-        if not known.any():
-            weights = 1 / np.maximum(moved, 1e-9 * max(float(moved.max()), 1e-300))
-            weights /= weights.max()
+        weights = 1 / np.maximum(moved, 1e-9 * max(float(moved.max()), 1e-300))
+        weights /= weights.max()
     scale = float(np.linalg.norm(U, axis=1).max())
-    return moved <= STILL * scale / np.sqrt(len(U)) + 1e-9
+    still: Bools = moved <= STILL * scale / np.sqrt(len(U)) + 1e-9
+    return still
 
 
 def _generic(stresses: Stresses, known: Bools, still: Bools, rng: np.random.Generator) -> Bools:

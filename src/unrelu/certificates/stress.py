@@ -255,8 +255,9 @@ class Stresses:
         """
         mask, Q = self.mask > 0, self.U
         if inside is not None:
-            mask, (Q, _) = mask[np.ix_(inside, inside)], np.linalg.qr(Q[inside])
-        rank = self.rank
+            axes, values, _ = np.linalg.svd(Q[inside], full_matrices=False)
+            mask, Q = mask[np.ix_(inside, inside)], axes[:, values > CONIC * values[0]]  # they may not span the space
+        rank = Q.shape[1]
         rows, cols = np.nonzero(np.triu(mask))
         unknowns = rank * (rank + 1) // 2
         if len(rows) < unknowns:

@@ -32,6 +32,8 @@ Mask = NDArray[np.bool_]
 THICK, SHARP = 0.005, 1e-9
 # A second answer counts where it has two points apart by this many of their standard errors.
 DISTINCT = 4.0
+# But wherever it has them apart by this share of the typical distance, however soft the places are.
+COARSE = 0.2
 # A lower misfit than the first answer's is another answer if it is lower by this share.
 LOWER = 1e-3
 
@@ -99,11 +101,18 @@ def _verified(
 
 
 def graded_with_noise(
-    search: Search, best: Candidate, sigma: float, freedom: int, *, look: bool = True, last: bool = False
+    search: Search,
+    best: Candidate,
+    sigma: float,
+    freedom: int,
+    *,
+    likely: bool = False,
+    look: bool = True,
+    last: bool = False,
 ) -> tuple[Grades, Candidate | None]:
     """Grades of data with noise, as fitted; and a lower answer, if the search for a second one came upon it.
 
-    ``last``: a lower answer is then one more that points may lie in.
+    ``likely``: whether the places are those of the likelihood of not having been seen. ``last``: a lower answer is then one more that points may lie in.
     """
     network, X, rng = search.network, best.points, search.rng
     grade = determinacy(network, X, rng, exact=False, slack=search.beyond * sigma, misfit=None).grade
@@ -111,14 +120,14 @@ def graded_with_noise(
     if not look or len(fixed) < 2:
         return grade, None
     phase("looking for a second answer")
+    bars = Misfit(noise=sigma) if likely else Misfit(absence=False)  # as the error bars have it
     kept = fixed
     if len(fixed) <= MOST_SEARCHED and small_enough(network):
-        lower, kept = _searched(search, X, sigma, freedom, fixed)
+        lower, kept = _searched(search, X, sigma, freedom, fixed, bars)
         if lower is not None and not last:
             return grade, lower
-    kept = np.setdiff1d(kept, flippable(network, X, sigma, kept))
-    plain = Misfit(absence=False)
-    kept = np.setdiff1d(kept, not_a_bowl(network, X, plain, sigma, kept))
+    kept = np.setdiff1d(kept, flippable(network, X, search.misfit, sigma, kept))
+    kept = np.setdiff1d(kept, not_a_bowl(network, X, bars, sigma, kept))
     if len(kept) < len(fixed):
         grade[np.setdiff1d(fixed, kept)] = LOCAL
         _regrade(network, X, grade, kept, rng, search.beyond * sigma)
@@ -135,7 +144,7 @@ def _regrade(network: Network, X: Floats, grade: Grades, kept: Indices, rng: np.
 
 
 def _searched(
-    search: Search, X: Floats, sigma: float, freedom: int, fixed: Indices
+    search: Search, X: Floats, sigma: float, freedom: int, fixed: Indices, bars: Misfit
 ) -> tuple[Candidate | None, Indices]:
     """A lower answer, or the points that lie alike in all answers that are likely enough."""
     network, misfit = search.network, search.misfit
@@ -146,13 +155,13 @@ def _searched(
         allowed = first + LIKELY * search.effort.noise**2 / 2
     else:
         allowed = first * float(np.exp(min(LIKELY / max(freedom, 1), 300.0)))
-    others = searched(network, misfit, X, search.floor, search.rng, allowed=allowed)
+    others = searched(network, misfit, X, search.floor, search.rng, allowed=allowed, sigma=sigma)
     part = network.part(fixed)
-    cov = covariances(part, X[fixed], sigma, np.zeros(0, np.intp), Misfit(absence=False))
+    cov = covariances(part, X[fixed], sigma, np.zeros(0, np.intp), bars)
     error = np.zeros(network.size)
     error[fixed] = np.sqrt(np.trace(cov, axis1=1, axis2=2))
     size = float(np.abs(X - X.mean(axis=0)).max())
-    tolerance = DISTINCT * (error[:, None] + error) + SAME * size
+    tolerance = np.minimum(DISTINCT * (error[:, None] + error), COARSE * float(part.distance.mean())) + SAME * size
     elsewhere = len(same_in_both(here[0], others.lowest, fixed, tolerance)) < len(fixed)
     lower = search.followed(others.lowest) if others.value < first * (1 - LOWER) and elsewhere else None
     kept = fixed

@@ -18,7 +18,7 @@ from unrelu.distances.curvature import dense_matrix
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.starts import explored, folds
 from unrelu.distances.swarm import MOST_UNKNOWNS, Springs, descend
-from unrelu.distances.trilateration import Spread, look, sums
+from unrelu.distances.trilateration import Sight, Spread, look, sums
 
 __all__ = [
     "LIKELY",
@@ -41,7 +41,7 @@ MOST_SEARCHED = 60
 # Twice the difference of two log-likelihoods below which the less likely answer is still an answer.
 LIKELY = 20.0
 # From so many answers on, flips and folds are no longer looked for: there are many.
-MOST_FOLDED = 5
+MOST_FOLDED = 4
 # Two distances that agree to this share of the size of the set are the same.
 SAME = 1e-6
 # With noise, descents end a little apart in the same place.
@@ -52,6 +52,8 @@ COINCIDENCE = 1e-7
 BOWL, OUT = 0.25, 4.0
 # A flip within this many standard deviations of a distance is no flip.
 FLIPPED = 8.0
+# Points within so many standard deviations of each other flip together.
+TOGETHER = 6.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +74,8 @@ def searched(
     *,
     free: Indices | None = None,
     allowed: float | None = None,
-    count: int = 32,
+    count: int = 24,
+    sigma: float = 0.0,
 ) -> Others:
     """Other configurations with a misfit of at most ``allowed``; without that, with no gap beyond rounding."""
     movable = np.arange(network.size) if free is None else free
@@ -84,7 +87,7 @@ def searched(
     done = 0
     # One fold may only be seen from behind another.
     while done < min(len(known), MOST_FOLDED):
-        near = folds(network, known[done], movable, rng, count)
+        near = folds(network, known[done], movable, rng, count, sigma)
         done += 1
         if not len(near):
             continue
@@ -174,19 +177,67 @@ def not_a_bowl(network: Network, X: Floats, misfit: Misfit, sigma: float, chosen
     return chosen[flat]
 
 
-def flippable(network: Network, X: Floats, sigma: float, chosen: Indices) -> Indices:
-    """Those of the chosen points that fit nearly as well when one of them alone lies on the other side.
+def flippable(network: Network, X: Floats, misfit: Misfit, sigma: float, chosen: Indices) -> Indices:
+    """Those of the chosen points that fit nearly as well when they lie on the other side of what they see.
 
-    The mirror is the plane nearest to what the point sees; from the image it is followed to the nearest minimum, all
-    points at once, with the others where they are.
+    Once with all that a point sees, and once without its nearest: points at one place flip together. An image that is
+    too close to a point which was not seen is no second place.
     """
     if not chosen.size:
         return chosen
     inside = np.zeros(network.size, bool)
     inside[chosen] = True
     sight = look(network, chosen, inside)
+    near = network.distance[sight.edge] <= np.maximum(TOGETHER * sigma, 0.05 * _reach(network, sight)[sight.owner])
+    flips = np.zeros(len(chosen), bool)
+    for kept in [np.ones(len(near), bool)] + ([~near] if near.any() else []):
+        part = Sight(
+            sight.owner[kept],
+            sight.neighbour[kept],
+            sight.edge[kept],
+            np.bincount(sight.owner[kept], minlength=len(chosen)),
+        )
+        images, as_good = _images(network, X, chosen, part, sigma)
+        if misfit.absence and network.cutoff is not None:
+            as_good &= ~_too_close(network, X, chosen, images, as_good, network.cutoff - TOGETHER * sigma)
+        flips |= as_good
+    result: Indices = chosen[flips]
+    return result
+
+
+def _reach(network: Network, sight: Sight) -> Floats:
+    reach = np.zeros(len(sight.count))
+    np.maximum.at(reach, sight.owner, network.distance[sight.edge])
+    return reach
+
+
+def _too_close(
+    network: Network, X: Floats, chosen: Indices, images: Floats, asked: Mask, reach: float
+) -> Mask:
+    """Which images lie within reach of a chosen point that their point does not see."""
+    from scipy.spatial import cKDTree
+
+    result = np.zeros(len(chosen), bool)
+    rows = np.flatnonzero(asked)
+    if not rows.size or reach <= 0:
+        return result
+    graph = network.graph
+    for row, close in zip(rows, cKDTree(X[chosen]).query_ball_point(images[rows], reach), strict=True):
+        point = chosen[row]
+        seen = np.r_[graph.indices[graph.indptr[point] : graph.indptr[point + 1]], point]
+        result[row] = bool(np.setdiff1d(chosen[close], seen).size)
+    return result
+
+
+def _images(
+    network: Network, X: Floats, chosen: Indices, sight: Sight, sigma: float
+) -> tuple[Floats, Mask]:
+    """Where each point comes to lie from its mirror image, all at once with the others held; and which fit there.
+
+    The mirror is the plane nearest to what the point sees; from there Gauss–Newton goes to the nearest minimum.
+    """
     spread = Spread.of(network, sight, X)
-    places = X[chosen]
+    places, dim = X[chosen], X.shape[1]
     normal = spread.axes[:, :, 0]
     height = np.einsum("nd,nd->n", places - spread.centre, normal)
     trial = places - 2 * height[:, None] * normal
@@ -203,19 +254,16 @@ def flippable(network: Network, X: Floats, sigma: float, chosen: Indices) -> Ind
     for _ in range(12):
         value, u, gap = now
         normals = sums(sight, weight[:, None, None] * u[:, :, None] * u[:, None, :])
-        normals += (1e-3 * np.trace(normals, axis1=1, axis2=2) / X.shape[1] + 1e-12)[:, None, None] * np.eye(X.shape[1])
+        normals += (1e-3 * np.trace(normals, axis1=1, axis2=2) / dim + 1e-12)[:, None, None] * np.eye(dim)
         pull = sums(sight, (weight * gap)[:, None] * u)
         step = -np.linalg.solve(normals, pull[:, :, None])[:, :, 0]
         limit = 0.5 * np.maximum(spread.reach, 1e-300) / np.maximum(np.linalg.norm(step, axis=1), 1e-300)
         ahead = trial + step * np.minimum(1.0, limit)[:, None]
-        then = misfit(ahead)
-        better = then[0] < value
+        better = misfit(ahead)[0] < value
         trial = np.where(better[:, None], ahead, trial)
         now = misfit(trial)
-    away = np.linalg.norm(trial - places, axis=1)
-    as_good = now[0] <= here + LIKELY * sigma**2
-    result: Indices = chosen[as_good & (away > FLIPPED * sigma) & (sight.count > 0)]
-    return result
+    away = np.linalg.norm(trial - places, axis=1) > FLIPPED * sigma
+    return trial, (now[0] <= here + LIKELY * sigma**2) & away & (sight.count > 0)
 
 
 def _distances(X: Floats) -> Floats:

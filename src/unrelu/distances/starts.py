@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+from math import comb
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,8 +24,10 @@ FEW = 100
 STARTS = ((40, 192), (80, 128), (160, 96), (MOST_UNKNOWNS, 48))
 # Iterations with more dimensions, in which there are few local minima, before the points are flattened.
 RAISED = 20
-# Parts beyond one mirror that are reflected, each by itself.
-MOST_SIDES = 12
+# Planes through dim points that are tried as mirrors.
+MOST_MIRRORS = 2000
+# Points closer than this share of the typical distance are flipped together too.
+TOGETHER = 0.1
 
 
 def small_enough(network: Network) -> bool:
@@ -80,51 +85,33 @@ def explored(
     return X[order], values[order]
 
 
-def folds(network: Network, X: Floats, free: Indices, rng: np.random.Generator, count: int) -> Floats:
+def folds(
+    network: Network, X: Floats, free: Indices, rng: np.random.Generator, count: int, sigma: float = 0.0
+) -> Floats:
     """Configurations near X in which points, or all that lies beyond a mirror, are reflected or sent elsewhere.
 
-    Every free point is flipped once, across the plane nearest to the points that it sees. Then mirrors through dim
-    points: what hangs together on one side of such a mirror is reflected.
+    Free points are flipped across the plane nearest to the points that they see, alone and with those at nearly the
+    same place. Mirrors that cut the network in two are looked for among the planes through dim points; what hangs
+    together on one side of such a mirror is reflected. Some points are sent elsewhere at random.
     """
-    from scipy.sparse.csgraph import connected_components
-
     n, dim = X.shape
     graph = network.graph
     size = float(network.distance.mean()) if len(network.distance) else 1.0
     result = []
-    for point in free[:count] if len(free) <= count else rng.choice(free, count, replace=False):
-        near = graph.indices[graph.indptr[point] : graph.indptr[point + 1]]
-        if near.size:
-            trial = X.copy()
-            trial[point] = _across(X[point], X[near])
-            result.append(trial)
     movable = np.zeros(n, bool)
     movable[free] = True
-    for _ in range(count // 2):
-        first = int(rng.integers(n))
-        near = graph.indices[graph.indptr[first] : graph.indptr[first + 1]]
-        pool = np.setdiff1d(near, [first]) if len(near) >= dim - 1 else np.setdiff1d(np.arange(n), [first])
-        if len(pool) < dim - 1:
-            continue
-        mirror = np.r_[first, rng.choice(pool, dim - 1, replace=False)]
-        normal = np.linalg.svd(X[mirror] - X[first], full_matrices=True)[2][-1]
-        height = (X - X[first]) @ normal
-        on = np.abs(height) <= 1e-9 * max(float(np.abs(height).max()), 1e-300)
-        on[mirror] = True
-        off = np.flatnonzero(~on)
-        if not off.size:
-            continue
-        label = connected_components(graph[off][:, off], directed=False)[1]
-        sides = [off[label == side] for side in np.unique(label[movable[off]])[:MOST_SIDES]]
-        if label.max() == 0:  # nothing falls apart: what lies beyond the mirror
-            sides = [off[(height[off] > 0) & movable[off]]]
-        for members in sides:
-            if not members.size or not movable[members].all():
-                continue
-            trial = X.copy()
-            trial[members] -= 2 * height[members, None] * normal
-            result.append(trial)
-    for _ in range(count // 2):
+    for point in free if len(free) <= count else rng.choice(free, count, replace=False):
+        near = graph.indices[graph.indptr[point] : graph.indptr[point + 1]]
+        together = near[movable[near] & (np.linalg.norm(X[near] - X[point], axis=1) <= TOGETHER * size)]
+        for group in [np.array([point])] + ([np.r_[point, together]] if together.size else []):
+            seen = np.unique(np.concatenate([graph.indices[graph.indptr[i] : graph.indptr[i + 1]] for i in group]))
+            seen = np.setdiff1d(seen, group)
+            if seen.size:
+                trial = X.copy()
+                trial[group] = _across(X[group], X[seen])
+                result.append(trial)
+    result += _mirrored(network, X, movable, rng, count, max(1e-7 * size, 3 * sigma))
+    for _ in range(count // 4):
         trial = X.copy()
         chosen = rng.choice(free, int(rng.integers(1, max(2, len(free) // 3 + 1))), replace=False)
         trial[chosen] += size * rng.standard_normal((len(chosen), dim))
@@ -132,9 +119,64 @@ def folds(network: Network, X: Floats, free: Indices, rng: np.random.Generator, 
     return np.stack(result) if result else np.zeros((0, n, dim))
 
 
-def _across(point: Floats, others: Floats) -> Floats:
-    """A point's mirror image in the plane that lies nearest to others; the other side of one of them on a line."""
+def _mirrored(
+    network: Network, X: Floats, movable: Mask, rng: np.random.Generator, count: int, thin: float
+) -> list[Floats]:
+    """X with one side of a plane through dim points reflected: planes that cut the network first, then any."""
+    n, dim = X.shape
+    if n <= dim:
+        return []
+    mirrors = _subsets(n, dim, rng)
+    normals = np.linalg.svd(X[mirrors] - X[mirrors[:, :1]], full_matrices=True)[2][:, -1]
+    height = np.einsum("knd,kd->kn", X[None] - X[mirrors[:, :1]], normals)
+    on = np.abs(height) <= thin
+    on[np.arange(len(mirrors))[:, None], mirrors] = True
+    beyond = _one_side(network, on)
+    off = ~on
+    cuts = np.flatnonzero((beyond != off).any(axis=1) & off.any(axis=1))
+    others = np.setdiff1d(np.arange(len(mirrors)), cuts)
+    chosen = [(k, side) for k in _some(cuts, count, rng) for side in (beyond[k], off[k] & ~beyond[k])]
+    chosen += [(k, height[k] > thin) for k in _some(others, count // 4, rng)]
+    result = []
+    for k, side in chosen:
+        members = np.flatnonzero(side & movable)
+        if members.size and movable[side].all():
+            trial = X.copy()
+            trial[members] -= 2 * height[k, members, None] * normals[k]
+            result.append(trial)
+    return result
+
+
+def _subsets(n: int, dim: int, rng: np.random.Generator) -> Indices:
+    """All sets of dim points, or many of them."""
+    if comb(n, dim) <= MOST_MIRRORS:
+        return np.array(list(combinations(range(n), dim)), np.intp)
+    return np.argsort(rng.random((MOST_MIRRORS, n)), axis=1)[:, :dim]
+
+
+def _one_side(network: Network, on: Mask) -> Mask:
+    """For each mirror, the points off it that hang together with the first of them, without crossing it."""
+    n = network.size
+    sees = np.zeros((n, n), np.float32)
+    sees[network.first, network.second] = sees[network.second, network.first] = 1
+    reached = np.zeros(on.shape, bool)
+    reached[np.arange(len(on)), np.argmin(on, axis=1)] = True
+    reached &= ~on
+    for _ in range(n):
+        wider = (reached | (reached.astype(np.float32) @ sees > 0)) & ~on
+        if (wider == reached).all():
+            break
+        reached = wider
+    return reached
+
+
+def _some(items: Indices, count: int, rng: np.random.Generator) -> Indices:
+    return items if len(items) <= count else rng.choice(items, count, replace=False)
+
+
+def _across(points: Floats, others: Floats) -> Floats:
+    """The mirror image of some points in the plane that lies nearest to others."""
     centre = others.mean(axis=0)
     normal = np.linalg.svd(others - centre, full_matrices=True)[2][-1]
-    image: Floats = point - 2 * ((point - centre) @ normal) * normal
+    image: Floats = points - 2 * ((points - centre) @ normal)[:, None] * normal
     return image

@@ -200,7 +200,7 @@ def correlations():
     return np.where(C >= 0.3, C, np.nan)
 
 
-@pytest.mark.parametrize("rank", [2, 3])
+@pytest.mark.parametrize("rank", [1, 2])
 def test_real_correlations_get_the_best_fit_of_their_rank_and_never_a_worse_one_than_a_part_finds(rank):
     X = correlations()
     completion = unrelu.complete(X, rank, threshold=0.3, rng=0)

@@ -1,7 +1,7 @@
 """Patterns that were slow in the first release: few entries seen, and several rigid bodies. Seconds on this machine.
 
-    python benchmarks/sparse_patterns.py            # all; a minute on two quiet cores
-    python benchmarks/sparse_patterns.py --small    # n = 1000 and the clusters alone
+python benchmarks/sparse_patterns.py            # all; a minute on two quiet cores
+python benchmarks/sparse_patterns.py --small    # n = 1000 and the clusters alone
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def clusters(seed: int) -> tuple[float, int]:
 
 
 def main() -> None:
-    print("| pattern, rank 5 | seconds | verdict | residual | rows determined | their error |\n|---|---|---|---|---|---|")
+    print(
+        "| pattern, rank 5 | seconds | verdict | residual | rows determined | their error |\n|---|---|---|---|---|---|"
+    )
     slow = [largest(1000, 0.05, seed) for seed in range(10)]
     print(f"\nworst of ten at n=1000: {max(slow)[0]:.2f} s\n")
     tight = [clusters(seed) for seed in range(20)]

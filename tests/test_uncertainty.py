@@ -397,7 +397,7 @@ def shares_covered(noise, seeds, quantile=0.7, n=100, rank=3):
         tau = float(np.quantile(Y, quantile))
         completion = quietly(thresholded(Y, tau), rank, threshold=tau, method="gauss-newton", start=U)
         i, j = np.nonzero(np.maximum(Y, Y.T) < tau)
-        low, high = completion.interval(i, j)
+        low, high = completion.error_bars().interval(i, j)
         finite = np.isfinite(high - low)
         inside = (low <= M[i, j]) & (M[i, j] <= high)
         shares[completion.error_bars().caution is not None].append(inside[finite].mean())
@@ -410,6 +410,18 @@ def test_intervals_that_do_not_cover_are_called_in_question():
     assert np.mean(little[False]) > 0.92
     assert len(much[True]) == 4
     assert np.mean(much[True]) < 0.9
+
+
+def test_a_caller_hears_of_intervals_that_should_not_be_trusted():
+    rng = np.random.default_rng(0)
+    U, noise = rng.standard_normal((60, 3)), rng.standard_normal((60, 60))
+    M = U @ U.T + 0.6 * (noise + noise.T) / np.sqrt(2)
+    tau = float(np.quantile(M, 0.7))
+    completion = unrelu.complete(np.where(tau <= M, M, np.nan), 3, threshold=tau, rng=0)
+    with pytest.warns(unrelu.CompletionWarning, match="the noise is so strong that it decided which entries were seen"):
+        completion.interval(0, 1)
+    quiet = unrelu.complete(np.where(U @ U.T >= 0, U @ U.T, np.nan), 3, rng=0)
+    quiet.interval(0, 1)
 
 
 def coverage(n, rank, sigma, one, seeds):

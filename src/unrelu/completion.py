@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from unrelu.certificates.determinacy import LEVELS, Determinacy
 from unrelu.certificates.determine import determine
 from unrelu.certificates.direct import DataError
 from unrelu.certificates.intervals import entry_bounds, proved_places
-from unrelu.errors import InputError, unknown_name
+from unrelu.errors import CompletionWarning, InputError, unknown_name
 from unrelu.floor import NOISELESS
 from unrelu.history import History, Stop, Verdict, finite
 from unrelu.inputs import same_labels
@@ -291,6 +292,9 @@ class Completion:
     def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
         """(low, high): between them the noiseless entry lies with probability ``level``.
 
+        Where the noise is so large that it decided what was seen they do not cover as often, and a
+        :class:`~unrelu.CompletionWarning` says so.
+
         Parameters
         ----------
         rows, cols : array of int
@@ -299,7 +303,10 @@ class Completion:
         X : optional
             The matrix that was completed; needed only after :meth:`load`.
         """
-        return self.error_bars(X).interval(rows, cols, level)
+        bars = self.error_bars(X)
+        if bars.caution is not None:
+            warnings.warn(CompletionWarning(bars.caution), stacklevel=2)
+        return bars.interval(rows, cols, level)
 
     def error_bars(self, X: Any = None) -> ErrorBars:
         """The error bars of this fit, made when first asked for; ``error_bars().method`` says how they were found."""

@@ -211,9 +211,7 @@ def _reach(network: Network, sight: Sight) -> Floats:
     return reach
 
 
-def _too_close(
-    network: Network, X: Floats, chosen: Indices, images: Floats, asked: Mask, reach: float
-) -> Mask:
+def _too_close(network: Network, X: Floats, chosen: Indices, images: Floats, asked: Mask, reach: float) -> Mask:
     """Which images lie within reach of a chosen point that their point does not see."""
     from scipy.spatial import cKDTree
 
@@ -229,9 +227,7 @@ def _too_close(
     return result
 
 
-def _images(
-    network: Network, X: Floats, chosen: Indices, sight: Sight, sigma: float
-) -> tuple[Floats, Mask]:
+def _images(network: Network, X: Floats, chosen: Indices, sight: Sight, sigma: float) -> tuple[Floats, Mask]:
     """Where each point comes to lie from its mirror image, all at once with the others held; and which fit there.
 
     The mirror is the plane nearest to what the point sees; from there Gauss–Newton goes to the nearest minimum.

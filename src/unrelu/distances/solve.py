@@ -116,9 +116,7 @@ def _solved(search: Search, given: Floats | None, start: str) -> Solved:
         if code is Stop.FITTED_TO_NOISE:
             if search.effort.noise is None and not likely:
                 noise = float(np.sqrt(search.squares(best.points) / freedom))
-            grade, lower = graded_with_noise(
-                search, best, noise, freedom, likely=likely, last=done == RESUMPTIONS - 1
-            )
+            grade, lower = graded_with_noise(search, best, noise, freedom, likely=likely, last=done == RESUMPTIONS - 1)
             if lower is not None:  # the search for a second answer found a better first one
                 best, body = lower, None
                 continue

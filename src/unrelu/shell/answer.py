@@ -94,13 +94,16 @@ class Answer:
         """What the errors rest on, for JSON."""
         if self.levels is None:
             return None
-        return finite({**asdict(self.completion.noise), "method": self.completion.error_bars().method})
+        bars = self.completion.error_bars()
+        return finite({**asdict(self.completion.noise), "method": bars.method, "caution": bars.caution})
 
     def noise_words(self) -> str:
         """What the errors rest on."""
         if self.levels is None:
             return "there was no time for errors: all of them are written as infinite"
-        return f"{self.completion.noise}; errors by {self.completion.error_bars().method}"
+        bars = self.completion.error_bars()
+        caution = "" if bars.caution is None else f"; {bars.caution}"
+        return f"{self.completion.noise}; errors by {bars.method}{caution}"
 
     def report(self, names: tuple[str, ...] | None) -> list[str]:
         """What a person wants to know."""

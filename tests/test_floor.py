@@ -72,10 +72,10 @@ def test_a_fit_may_exceed_the_noise_by_what_its_estimate_may_be_off():
 
     noise = 0.1 / observations.unit
     sure, unsure = Floor(noise, noise, 10_000), Floor(noise, noise, 20)
-    assert sure.reached(problem, value(1.2))
-    assert not sure.reached(problem, value(1.4))
-    assert unsure.reached(problem, value(1.4))
-    assert not unsure.reached(problem, value(2.5))
+    assert sure.reached(problem, value(1.4))
+    assert not sure.reached(problem, value(1.7))
+    assert unsure.reached(problem, value(2.0))
+    assert not unsure.reached(problem, value(3.0))
     assert not Floor(None).reached(problem, value(0.01))
 
 

@@ -31,7 +31,7 @@ ENOUGH, MORE_TRIES = 60, 24
 LEAST = 10
 # The fit may exceed the noise level of the blocks, which is an estimate from so many entries, by this factor and by
 # this many of its relative standard errors 1/√(2·entries).
-MARGIN, ERRORS = 1.25, 4.0
+MARGIN, ERRORS = 1.5, 4.0
 # Squares above zero over those below from which on a block shows rank: six times for many entries, more for few.
 # Without noise both are rounding, of which this share of the data's size is left at most.
 EXCESS, FEW = 6.0, 400.0

@@ -126,7 +126,8 @@ def graded_with_noise(
         lower, kept = _searched(search, X, sigma, freedom, fixed, bars)
         if lower is not None and not last:
             return grade, lower
-    kept = np.setdiff1d(kept, flippable(network, X, search.misfit, sigma, kept))
+    else:  # too many to search: one by one
+        kept = np.setdiff1d(kept, flippable(network, X, search.misfit, sigma, kept))
     kept = np.setdiff1d(kept, not_a_bowl(network, X, bars, sigma, kept))
     if len(kept) < len(fixed):
         grade[np.setdiff1d(fixed, kept)] = LOCAL

@@ -49,7 +49,7 @@ ALIKE = 1e-2
 # Distances, and places, that coincide to this share are no accident.
 COINCIDENCE = 1e-7
 # The misfit must rise by this share of what a bowl would, so many standard deviations out.
-BOWL, OUT = 0.25, 4.0
+BOWL, OUT = 0.2, 3.0
 # A flip within this many standard deviations of a distance is no flip.
 FLIPPED = 8.0
 # Points within so many standard deviations of each other flip together.

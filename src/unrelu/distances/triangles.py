@@ -20,7 +20,7 @@ Indices = NDArray[np.intp]
 # Pairs of seen pairs with a common point that are looked at; of larger data a random part is.
 MOST_WEDGES = 400_000
 # Without a noise level: a pair that exceeds its detours by this share of itself in most of its triangles, or by the
-# second in the only one it has.
+# second in the only one it has. Short pairs by this share of a typical distance: noise may be longer than they are.
 GROSS, GROSS_ALONE = 0.25, 0.5
 
 
@@ -47,7 +47,8 @@ def check_triangles(ranges: Ranges, rng: np.random.Generator) -> None:
     count = np.diff(np.r_[start, len(order)])
     median = excess[order[start + (count - 1) // 2]]
     own = edge[order[start]]
-    share = np.where(d[own] > 0, median / np.maximum(d[own], 1e-300), 0.0)
+    typical = float(np.sqrt(np.mean(d * d))) or 1.0
+    share = median / np.maximum(d[own], typical)
     share = np.where(count > 1, share, np.where(share > GROSS_ALONE, share, 0.0))
     worst = int(np.argmax(share))
     if share[worst] > GROSS:

@@ -110,6 +110,17 @@ def test_hundreds_of_starts_speak_only_where_nothing_else_does():
     assert code(strong, floor=SILENT, starts=200) is Stop.STATIONARY
 
 
+def test_absence_that_was_claimed_of_entries_at_random_is_not_called_noise():
+    rng = np.random.default_rng(2)
+    M = np.abs(gram(8, 1))
+    hidden = np.triu(rng.random((8, 8)) < 0.25, 1)
+    X = np.where(hidden | hidden.T, np.nan, M)  # "below 0", which they are not
+    completion = unrelu.complete(X, 1, rng=0)
+    assert completion.residual < 0.5
+    assert not completion.verdict.converged
+    assert not completion.determined.any()
+
+
 def test_a_residual_that_is_most_of_the_data_is_no_noise():
     assert code(FAR, floor=Floor(100.0, 100.0, 10_000), starts=200, enough=True) is Stop.STATIONARY
     assert code(FAR, floor=RANK, enough=True) is Stop.BEST_OF_RANK

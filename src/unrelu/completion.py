@@ -145,20 +145,15 @@ class Completion:
             ``nan`` blanks the unseen entries that the data do not determine.
         """
         observations = self.seen_entries(X)
-        # What was seen one way round is known the other way round too, unless absence says that it is not the same.
-        limits = observations if self.threshold is None else None if self.source is None else self.observed()
         result = self._dense()
         result = self._blanked(result) if _blank(undetermined) else result
         n, band, whole = self.size, 256, slice(0, self.size)
         for start in range(0, n, band):
             rows = slice(start, min(start + band, n))
-            values = observations.block(rows, whole)
-            if limits is not None:
-                mirrored = observations.block(whole, rows).T
-                copied = ~np.isnan(mirrored) & ~limits.absent(rows, whole, values)
-                result[rows][copied] = mirrored[copied]
-            seen = ~np.isnan(values)
-            result[rows][seen] = values[seen]
+            # The matrix is symmetric: what was seen one way round is known the other way round too.
+            for known in (observations.block(whole, rows).T, observations.block(rows, whole)):
+                seen = ~np.isnan(known)
+                result[rows][seen] = known[seen]
         return self._framed(result)
 
     def seen_entries(self, X: Any = None) -> Observations:
@@ -238,7 +233,7 @@ class Completion:
     def entry_determinacy(self, rows: ArrayLike, cols: ArrayLike) -> NDArray[np.str_]:
         """One of the four words for entries at integer positions that broadcast; a seen entry is ``proved``."""
         i, j = self._places(rows, cols)
-        seen = self._judged[0].known(i.ravel(), j.ravel())
+        seen = self._judged[0].times_seen(i.ravel(), j.ravel()) > 0
         return np.array(LEVELS)[self._judged[2].of_entries(i.ravel(), j.ravel(), seen)].reshape(i.shape)
 
     def bounds(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -268,7 +263,7 @@ class Completion:
         for row in range(self.size):
             if found.determined[row] and found.determined.all():
                 continue
-            seen = observations.known(np.full(self.size, row), everyone)
+            seen = observations.times_seen(np.full(self.size, row), everyone) > 0
             known = found.of_entries(np.full(self.size, row), everyone, seen) >= LEVELS.index("generic")
             matrix[row, ~known] = np.nan
         return matrix

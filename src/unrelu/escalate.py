@@ -44,6 +44,8 @@ TEN_TIMES = 10.0
 EXPLORING, LOWER = RelativeGradientNormBelow(1e-7) | MaxIterations(80), 1e-4
 # Past the counting limit a perfect fit is one of many: one start, so many iterations, this relative residual will do.
 PAST_THE_LIMIT, PERFECT = 100, {"float64": 1e-9, "float32": 1e-4}
+# Relative residual of a fit that has all its digits.
+SHARP = {"float64": 1e-12, "float32": 1e-5}
 # Steps in which rows with a place and those without are fitted together, where there is noise.
 TOGETHER = 30
 
@@ -73,6 +75,11 @@ def escalate(task: Task) -> Attempts:
         placement = steadied(problem.observations, problem.rank, placement, task.rng, unless_near=whole)
     unknowns, pairs = (0, 0) if whole else unknowns_and_pairs(problem)
     return _Search(task, placement, past_the_limit=unknowns > pairs).found()
+
+
+def _sharp(problem: PSDProblem, value: float) -> bool:
+    """Whether a fit has all its digits: one that has only some of them may be far off where rows are weakly held."""
+    return float(np.sqrt(max(4 * value, 0.0))) <= SHARP[problem.dtype.name] * problem.norm
 
 
 @dataclass(eq=False)
@@ -245,7 +252,7 @@ class _Search:
         point = problem.evaluate(factor.astype(problem.dtype))
         task.offer("clique", point)
         verdict = part.verdict
-        if not noiseless(problem, point.value):
+        if not _sharp(problem, point.value):
             phase("fitting all rows together")
             part = task.attempt("clique", point.factor, self._rule() | MaxIterations(TOGETHER))
             point = part.point

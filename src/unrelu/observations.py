@@ -172,14 +172,6 @@ class Observations:
         forward, backward = (self._stored(i, j).view(np.uint8) for i, j in ((rows, cols), (cols, rows)))
         return np.where(rows == cols, forward, forward + backward)
 
-    def known(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> BoolArray:
-        """Whether each entry (rows[k], cols[k]) was seen, or its mirror was and absence does not say otherwise here."""
-        own = self._stored(rows, cols)
-        mirrored = self._stored(cols, rows)
-        if self.threshold is not None:
-            mirrored &= np.zeros(len(rows), dtype=bool) if self.unknown is None else self.unknown[rows, cols]
-        return own | mirrored
-
     def _stored(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> BoolArray:
         if not sp.issparse(self.data):
             seen: BoolArray = ~np.isnan(self.data[rows, cols])

@@ -25,11 +25,11 @@ Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
 # Steps of one descent, and rounds in which rows that do not fit are drawn anew; more while there are few rows.
-STEPS, ROUNDS, FEW_ROUNDS, FEW = 60, 6, 30, 40
+STEPS, ROUNDS, FEW_ROUNDS, FEW = 150, 6, 30, 40
 # Up to so many unknowns the normal matrix is factored; beyond, conjugate gradients take so many steps.
 DENSE, INNER = 1500, 80
 # A misfit below this share of the data's size is none.
-FITS = 1e-9
+FITS = 1e-11
 DAMPING, MOST_DAMPING = 1e-3, 1e8
 
 

@@ -131,7 +131,8 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
             f"{said}; pairs held out are predicted about as well as the others are fitted, and no better by one more "
             f"rank: what is left is noise ({words})",
         )
-    tellable = _spare(problem) > 0 and not _contradicts_absence(problem, outcome) and _residual(problem, outcome) <= NOISE
+    tellable = _spare(problem) > 0 and _residual(problem, outcome) <= NOISE
+    tellable = tellable and not _contradicts_absence(problem, outcome)
     if contradicted is None and evidence.exhausted and tellable:
         return Verdict(
             Stop.FITTED_TO_NOISE,

@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 from unrelu.budget import phase
 from unrelu.distances.advance import advanced
 from unrelu.distances.alignment import align
+<<<<<<< HEAD
+=======
+from unrelu.distances.network import Misfit, Network
+from unrelu.distances.careful import carefully_grown
+>>>>>>> dist
 from unrelu.distances.evidence import CHANCE, Evidence, freedom_left, gather, is_noise
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.noise import censored_noise, noise_of_cliques
@@ -38,6 +43,9 @@ SHARES = (0.8, 1.0, 0.6)
 LARGE = 2000
 # Trilateration with misfits below this share of a distance is still a start, even of many points.
 NEARLY = 0.05
+# Noise up to this share of the typical distance still lets points be placed one after the other.
+LITTLE, TINY = 0.02, 0.002
+SETTLINGS = 6
 NOISE_ROUNDS = 4
 ROUGH, NOISY_TOL = 1e-5, 1e-9
 AGREE = 1e-3
@@ -191,6 +199,11 @@ class Search:
                 found.append(direct)
                 if self.exact(direct.points) or (self.clean and self.network.size > LARGE and direct.settled):
                     return direct, body if direct.settled else None
+        if start == "auto" and self._little(TINY):
+            found += self._carefully()
+            # Noise as small as this hides no fold: what is fitted to it is the answer.
+            if found and self.fitted_to_noise(min(found, key=lambda one: one.value).points):
+                return min(found, key=lambda one: one.value), None
         for share in SHARES[: 1 if start != "auto" or self.network.size > LARGE else len(SHARES)]:
             phase("starting from shortest paths")
             places = from_paths(self.network, self.rng, share=share)
@@ -199,7 +212,10 @@ class Search:
                 break
         best = min(found, key=lambda one: one.value)
         if start == "auto" and not self.exact(best.points):
-            best = self._tried_again(best)
+            if small_enough(self.network):
+                best = self._tried_again(best)
+            elif self._little(LITTLE) and not self._little(TINY) and not self.fitted_to_noise(best.points):
+                best = min([best, *self._carefully()], key=lambda one: one.value)
         if self.clean and not self.exact(best.points) and not self.journal.stopped and start == "auto":
             best = self._repaired(best)
             if not self.exact(best.points):
@@ -207,9 +223,7 @@ class Search:
         return best, body if best.settled else None
 
     def _tried_again(self, best: Candidate) -> Candidate:
-        """Of few points dozens of starts, until one fits; of more, none."""
-        if not small_enough(self.network):
-            return best
+        """Of few points dozens of starts, until one fits."""
         left = starts_for(self.network)
         while left > 0 and not self.journal.stopped:
             if self.exact(best.points) or (not self.clean and self.fitted_to_noise(best.points)):
@@ -218,6 +232,26 @@ class Search:
             best = self.tried(best, min(left, ROUND))
             left -= ROUND
         return best
+
+    def _little(self, most: float) -> bool:
+        """Whether there is noise, but so little that many points can still be placed one after the other."""
+        few = small_enough(self.network) or self.network.size > LARGE
+        return not few and not self.clean and self.told is not None and self.told <= most
+
+    def _carefully(self) -> list[Candidate]:
+        """Points placed one after the other, with fits in between; nothing if that leads nowhere."""
+        phase("placing points with care")
+        noise = self.told or 0.0
+        body = carefully_grown(self.network, self.misfit, noise, self.rng)
+        if body is None:
+            return []
+        found: list[Candidate] = []
+        for _ in range(SETTLINGS):  # the others around it; what hinges may be caught in a fold
+            X = settle(self.network, body.points, body.placed, self.misfit, BEYOND * noise, self.rng)
+            found.append(self._descend(X, "trilateration", smooth=False))
+            if body.count == self.network.size or self.fitted_to_noise(found[-1].points):
+                break
+        return found
 
     @property
     def beyond(self) -> float:

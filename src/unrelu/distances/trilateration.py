@@ -139,8 +139,18 @@ def seed_body(network: Network, clique: Indices) -> Body:
     return Body(points, placed, bound, thin / size)
 
 
-def grow(network: Network, body: Body, *, known: Floats | None = None, least: float = LEVELS[-1]) -> Body:
+def grow(
+    network: Network,
+    body: Body,
+    *,
+    known: Floats | None = None,
+    least: float = LEVELS[-1],
+    rounds: int | None = None,
+) -> Body:
     """Attach every point that can be, in rounds; at given places ``known``, or at those the equations give.
+
+    ``least``: how thick the cloud of what a point sees must be. ``rounds``: how many are made, default as many as it
+    takes.
 
     With n placed neighbours at p_k and distances d_k, y = x − p̄ solves Σ a aᵀ y = Σ a (|a|² − d²)/2, a_k = p_k − p̄.
     An error δ_S of the neighbours moves x by at most (R‖δ_S‖ + ε)/(σ − ‖δ_S‖), σ being the least width of their cloud.
@@ -151,7 +161,8 @@ def grow(network: Network, body: Body, *, known: Floats | None = None, least: fl
     seen = np.bincount(network.graph.indices, np.repeat(placed, np.diff(graph.indptr)), network.size).astype(np.intp)
     level = 0
     levels = [value for value in LEVELS if value >= least]
-    while level < len(levels):
+    made = 0
+    while level < len(levels) and (rounds is None or made < rounds):
         checkpoint()
         rows = np.flatnonzero(~placed & (seen > dim))
         if not rows.size:
@@ -172,6 +183,7 @@ def grow(network: Network, body: Body, *, known: Floats | None = None, least: fl
         fresh = look(network, rows[good], np.ones(network.size, bool))
         seen += np.bincount(fresh.neighbour, minlength=network.size)
         level = 0
+        made += 1
     return Body(points, placed, bound, thickness)
 
 

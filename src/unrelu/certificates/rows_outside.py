@@ -216,7 +216,7 @@ def _left_by(stresses: Stresses, D: Floats, weights: Floats, rounds: int) -> Boo
         G = (U * weights[:, None]).T @ U
         cross = (U * weights[:, None]).T @ D
         moved = np.linalg.norm(D - U @ solve_sylvester(G, G, cross - cross.T), axis=1)
-        weights = 1 / np.maximum(moved, 1e-9 * max(float(moved.max()), NOTHING))
+        weights = 1 / np.maximum(moved, max(1e-9 * float(moved.max()), NOTHING))
         weights /= weights.max()
     scale = float(np.linalg.norm(U, axis=1).max())
     still: Bools = moved <= STILL * scale / np.sqrt(len(U)) + 1e-9

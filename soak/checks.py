@@ -90,13 +90,12 @@ def _places_off(instance: Instance, answer: Answer) -> Floats:
         rows = np.flatnonzero((answer.components == part) & answer.determined & np.isfinite(answer.errors).all(axis=1))
         if len(rows) < 2:
             continue
-        A, B = answer.points[rows], instance.planted[rows]
+        # In units: squares of numbers near 1e-281 are zero.
+        A, B, errors = (values[rows] / instance.scale for values in (answer.points, instance.planted, answer.errors))
         A, B = A - A.mean(axis=0), B - B.mean(axis=0)
         left, _, right = np.linalg.svd(A.T @ B)
         gaps = np.abs(A @ left @ right - B)
-        worst[rows] = (gaps / (limit(answer.freedom) * np.linalg.norm(answer.errors[rows], axis=1, keepdims=True))).max(
-            axis=1
-        )
+        worst[rows] = (gaps / (limit(answer.freedom) * np.linalg.norm(errors, axis=1, keepdims=True))).max(axis=1)
     return np.maximum(worst[:, None], worst)
 
 

@@ -103,15 +103,24 @@ class DistanceCompletion:
         require_memory(2 * self.size**2 * 8, f"a {self.size}×{self.size} matrix of distances")
         from scipy.spatial.distance import pdist, squareform
 
-        result: Array = squareform(pdist(self.points)).astype(self.points.dtype)
+        unit = self.unit
+        result: Array = squareform(pdist(self.points.astype(np.float64) / unit) * unit).astype(self.points.dtype)
         return result
 
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> Array:
         """Distances at positions that broadcast against each other."""
-        result: Array = np.linalg.norm(self.points[np.asarray(rows)] - self.points[np.asarray(cols)], axis=-1)
-        return result
+        unit, dtype = self.unit, self.points.dtype
+        gaps = (self.points[np.asarray(rows)] - self.points[np.asarray(cols)]).astype(np.float64) / unit
+        return np.asarray(np.linalg.norm(gaps, axis=-1) * unit, dtype)
 
-    @cached_property
+    @property
+    def unit(self) -> float:
+        """A power of two near the typical distance: squares of distances may be beyond all numbers, not of these."""
+        known = self.measured[self.measured > 0].astype(np.float64)
+        size = float(np.median(known)) if known.size else 1.0
+        return float(2.0 ** round(float(np.log2(size))))
+
+    @property
     def covariances(self) -> Array:
         """Covariance of each point's place, shape (n, dim, dim); inf where the data do not fix it.
 
@@ -119,6 +128,14 @@ class DistanceCompletion:
         the noise was estimated from few spare distances they are wider by as much as that estimate is uncertain; from
         none, they are infinite.
         """
+        unit = self.unit
+        with np.errstate(over="ignore", under="ignore"):
+            return self._covariances * unit * unit
+
+    @cached_property
+    def _covariances(self) -> Array:
+        """The same in units."""
+        unit = self.unit
         widened = _widened(self.freedom)
         result = np.full((self.size, self.dim, self.dim), np.inf)
         for label in np.unique(self.components[self.determined]):
@@ -127,20 +144,21 @@ class DistanceCompletion:
             place[members] = np.arange(len(members))
             inside = (place[self.pairs] >= 0).all(axis=1)
             first, second = place[self.pairs[inside, 0]], place[self.pairs[inside, 1]]
-            values = self.measured[inside].astype(np.float64), self.weights[inside].astype(np.float64)
-            network = Network(len(members), self.dim, first, second, *values, self.cutoff)
+            values = self.measured[inside].astype(np.float64) / unit, self.weights[inside].astype(np.float64)
+            cutoff = None if self.cutoff is None else self.cutoff / unit
+            network = Network(len(members), self.dim, first, second, *values, cutoff)
             fixed = place[self.anchors]
-            noise = self.sigma if self.loss == "censored" else 0.0
+            noise = self.sigma / unit if self.loss == "censored" else 0.0
             misfit = Misfit(absence=self.loss == "censored" and noise > 0, noise=noise)
-            places = self.points[members].astype(np.float64)
-            found = covariances(network, places, self.sigma, fixed[fixed >= 0], misfit)
+            places = self.points[members].astype(np.float64) / unit
+            found = covariances(network, places, self.sigma / unit, fixed[fixed >= 0], misfit)
             result[members] = found * widened if np.isfinite(widened) else np.inf
         return result
 
     @property
     def standard_errors(self) -> Array:
         """Standard error of each coordinate, shape (n, dim); inf where the data do not fix the point."""
-        result: Array = np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2))
+        result: Array = np.sqrt(np.diagonal(self._covariances, axis1=1, axis2=2)) * self.unit
         return result
 
     def explain(self) -> str:

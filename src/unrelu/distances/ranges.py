@@ -116,17 +116,20 @@ class Ranges:
 
     @property
     def precision(self) -> Floats | None:
-        """1/σ², of none more than a million times the least; None if σ is not known."""
+        """1/σ² over that of the largest σ, a million at most; None if σ is not known."""
         if self.sigma is None:
             return None
-        result: Floats = 1 / np.maximum(self.sigma, 1e-3 * float(self.sigma.max())) ** 2
+        shares = self.sigma / float(self.sigma.max())  # squares of the deviations themselves may be beyond all numbers
+        result: Floats = 1 / np.maximum(shares, 1e-3) ** 2
         return result
 
     @property
     def noise(self) -> float | None:
         """The standard deviation of a distance of weight one, where weights are the precision over its mean."""
         precision = self.precision
-        return None if precision is None else float(1 / np.sqrt(precision.mean()))
+        if precision is None or self.sigma is None:
+            return None
+        return float(self.sigma.max() / np.sqrt(precision.mean()))
 
 
 def no_limits() -> Limits:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unrelu.budget import checkpoint
 from unrelu.distances.curvature import solve
 from unrelu.distances.network import Forces, Misfit, Network
-from unrelu.history import History, Record
+from unrelu.history import History, Record, in_units
 
 __all__ = ["Journal", "Refined", "concentrated", "refine"]
 
@@ -39,8 +39,8 @@ class Journal:
         """Record one iteration; objective and gradient in units."""
         record = Record(
             len(self.history),
-            objective * self._unit**2,
-            gradient * self._unit,
+            in_units(objective, self._unit, 2),
+            in_units(gradient, self._unit, 1),
             perf_counter() - self._wall,
             process_time() - self._cpu,
             relative,

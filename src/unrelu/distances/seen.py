@@ -202,9 +202,9 @@ def merged_pairs(
     most, least = np.maximum.reduceat(values, start), np.minimum.reduceat(values, start)
     allowed = ROUNDING[dtype] * max(float(values.max()), 0.0)
     # A tiny distance taken from the difference of large squares is uncertain in its square.
-    square = (SAME_PLACE[dtype] * _typical(values)) ** 2 if seen.directed else 0.0
+    place = SAME_PLACE[dtype] * _typical(values) if seen.directed else 0.0
     deviations = None if sigma is None else sigma[order]
-    slack = np.maximum(allowed, np.sqrt(least**2 + square) - least)
+    slack = np.maximum(allowed, np.hypot(least, place) - least)
     if deviations is not None:
         slack = slack + BEYOND_NOISE * np.sqrt(2) * np.maximum.reduceat(deviations, start)
     apart = most - least

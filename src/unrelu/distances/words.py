@@ -135,8 +135,8 @@ def _best_extra(result: DistanceCompletion) -> tuple[tuple[int, int] | None, int
     if settled.all() or settled.sum() <= dim:
         return None, 0
     first, second = result.pairs[:, 0], result.pairs[:, 1]
-    points = result.points.astype(np.float64)
-    network = Network(n, dim, first, second, result.measured.astype(np.float64), np.ones(len(first)))
+    points = result.points.astype(np.float64) / result.unit
+    network = Network(n, dim, first, second, result.measured.astype(np.float64) / result.unit, np.ones(len(first)))
     open_points = np.flatnonzero(~settled & (result.components == 0))
     seen = look(network, open_points, settled).count
     best, most = None, 0

@@ -9,6 +9,7 @@ from unrelu.certificates.agreement import fitting
 from unrelu.certificates.determinacy import GENERIC, LOCAL, NO, PROVED, Determinacy
 from unrelu.certificates.direct import DataError, from_block
 from unrelu.certificates.gluing import absent_pairs
+from unrelu.certificates.movable import Movable
 from unrelu.observations import Observations
 
 
@@ -104,9 +105,9 @@ def test_a_mirror_image_keeps_what_was_seen():
     """Rows 2 and 3 hang on rows 0 and 1, which are parallel: mirrored together they fit as well."""
     U = np.array([[1.0, 0], [-1, 0], [0.6, 0.8], [0.8, 0.6]])
     observations = Observations.of(U @ U.T, threshold=None)
-    rows = elsewhere._Movable.of(observations, U, np.arange(2), np.arange(2, 4), 0.0)
+    rows = Movable.of(observations, U, np.arange(2), np.arange(2, 4), 0.0)
     rng = np.random.default_rng(0)
-    images = [elsewhere._mirrored(rows, np.arange(2), rng) for _ in range(40)]
+    images = [elsewhere._mirrored(rows, rows.here, np.arange(2), rng) for _ in range(40)]
     assert any(np.allclose(image, U[2:] * [1, -1]) for image in images)
     assert np.allclose(rows.coordinates(rows.here)[:, 0] ** 2, [0.64, 0.36])
 
@@ -131,17 +132,35 @@ def test_a_row_with_a_zero_on_the_diagonal_is_zero():
     assert "zero" in found.proofs
 
 
-def test_other_rows_are_tested_against_the_body_that_holds_most_of_them():
-    """Three blocks of three rows; only against {1, 6, 8} do the others have one place."""
-    U = np.array(
-        [[-1, 0, -1], [1, 1, -2], [1, 0, 0], [-1, -1, 2], [0, -1, -1], [1, 1, 0], [-1, 1, 0], [-1, -1, 0], [1, 0, 1],
-         [0, 1, -1]]
-    )  # fmt: skip
-    rows = ["148", "0689", "24679", "3569", "0278", "89", "6789", "8", "8", "9"]  # with itself or a later row
-    pairs = [(i, int(j)) for i, text in enumerate(rows) for j in text] + [(1, 1), (0, 9), (4, 9), (5, 5)]
-    X = only((U @ U.T).astype(float), pairs)
-    found = judged(X, U.astype(float), threshold=None)
-    assert found.determined.sum() >= 8
+@pytest.mark.parametrize("body", [(0, 1, 2), (3, 4, 5)])
+def test_other_rows_are_tested_against_the_body_that_holds_most_of_them(body):
+    """Two blocks of three rows; five other rows see each other and one row each of one of the blocks."""
+    U = gaussian(11, 2)
+    among = [(i, j) for i in range(6, 11) for j in range(6, i)]
+    ties = [(i, body[i % 3]) for i in range(6, 11)]
+    found = judged(only(U @ U.T, [*within(range(3)), *within(range(3, 6)), *among, *ties]), U, threshold=None)
+    assert np.flatnonzero(found.determined).tolist() == [*body, *range(6, 11)]
+
+
+def test_rows_that_only_rows_that_can_move_hold_are_not_determined_in_special_position():
+    """Row 3 equals row 0 and sees rows 0 and 4 at rank 3: it may leave row 0 once row 4 is at right angles to that way.
+
+    Rows 0, 1 and 2 are a block; row 4 sees its norm and row 0.
+    """
+    U = np.array([[1.0, 0, 0], [0.5, 1, 0], [0.2, 0.3, 1], [1, 0, 0], [0.6, 0.5, 0.4]])
+    X = only(U @ U.T, [*within(range(3)), (3, 0), (3, 1), (3, 4), (4, 4), (4, 0)])
+    V = U.copy()
+    V[4, 1:] = np.linalg.norm(U[4, 1:]) * np.array([1.0, 0])
+    V[3] += [0, 0, 0.7]
+    assert np.nanmax(np.abs(X - V @ V.T)) < 1e-12
+    found = judged(X, U, threshold=None)
+    assert found.determined.tolist() == [True, True, True, False, False]
+    known = np.arange(5) < 3
+    held = rows_outside._held_alone(~np.isnan(X), U, known, np.arange(5) < 4, np.random.default_rng(0))
+    assert held.tolist() == [True, True, True, False, False]
+    X[2, 3], X[3, 2], X[3, 3] = U[3] @ U[2], U[3] @ U[2], U[3] @ U[3]
+    held = rows_outside._held_alone(~np.isnan(X), U, known, np.arange(5) < 4, np.random.default_rng(0))
+    assert held.tolist() == [True, True, True, True, False]
 
 
 def test_two_blocks_with_an_entry_per_row_between_them_are_glued():
@@ -199,6 +218,14 @@ def test_pairs_are_absent_unless_seen_or_unknown_both_ways():
     at_zero = absent_pairs(Observations.of(X, threshold=0.0, unknown=unknown), rows, rows)
     assert not np.diag(at_zero).any()
     assert not absent_pairs(Observations.of(X, threshold=None), rows, rows).any()
+
+
+def test_an_entry_is_as_sure_as_the_weaker_of_its_rows_and_only_within_a_component():
+    found = Determinacy(np.array([PROVED, GENERIC, LOCAL, PROVED]), np.array([0, 0, 0, 1]), [], (), agrees=True)
+    rows, cols = np.array([0, 0, 0, 0, 1]), np.array([1, 2, 3, 0, 2])
+    nothing = np.zeros(5, dtype=bool)
+    assert found.of_entries(rows, cols, nothing).tolist() == [GENERIC, LOCAL, NO, PROVED, LOCAL]
+    assert found.of_entries(rows, cols, ~nothing).tolist() == [PROVED] * 5
 
 
 def test_with_noise_the_fit_stands_for_the_data():

@@ -12,7 +12,7 @@ from unrelu.certificates.agreement import AGREES, ROW_AGREES, cleared, contradic
 from unrelu.certificates.bodies import bodies
 from unrelu.certificates.determinacy import GENERIC, NO, PROVED, Determinacy
 from unrelu.certificates.direct import DataError, Group
-from unrelu.certificates.order import canonical_order, reordered
+from unrelu.certificates.order import canonical_frame, canonical_order, reordered
 from unrelu.certificates.rows_outside import with_rows_outside
 from unrelu.certificates.stress import MOST_ROWS, Stresses
 from unrelu.observations import Observations
@@ -61,7 +61,8 @@ def determine(
     if observations.size > MOST_SORTED:
         return _sorted_out(observations, factor, error, misfit, rng, at_floor=at_floor)
     order = canonical_order(observations)
-    found = _sorted_out(reordered(observations, order), factor[order], error, misfit, rng, at_floor=at_floor)
+    factor = canonical_frame(factor[order])
+    found = _sorted_out(reordered(observations, order), factor, error, misfit, rng, at_floor=at_floor)
     return found.in_places(order)
 
 

@@ -34,6 +34,8 @@ DRAWS = 60
 # Rounds of the search for the frame in which most rows are still, rows it starts from (a few that one sees, and those
 # along it), and the weight of the others at first.
 REWEIGHTED, FRAMES, ALONG, FAINT = 60, 24, 0.999, 1e-5
+# A motion below this is none.
+NOTHING = 1e-20
 # Kernel vectors below this on a row do not move it.
 UNMOVED = 1e-6
 
@@ -59,10 +61,12 @@ def with_rows_outside(
     generic = _generic(stresses, known, still, rng)
     if known.any():
         generic[len(stand_in) :] &= ~_hinged(observations, factor, body, rest)
+    regular = not generic[~known].any() or stresses.regular(rng)
+    if not regular:
+        generic = _held_alone(mask, factor[rows], known, generic, rng)
     outside = generic[len(stand_in) :]
     if outside.any():
         noise = 0.0 if found.agrees else noise_level(observations, factor)
-        regular = stresses.regular(rng)
         outside &= ~found_elsewhere(observations, factor, body, rest, outside, rng, regular=regular, noise=noise)
     if not known.any() and generic.any() and not stresses.conic_strength(rng, generic) > 0:
         generic[:] = False
@@ -75,6 +79,26 @@ def with_rows_outside(
     won &= (components[rest] < 0) | (word == GENERIC)
     rank_of[rest[won]], components[rest[won]] = word[won], 0
     return _closed(observations, factor, replace(found, rank_of=rank_of, components=components), rest)
+
+
+def _held_alone(mask: Bools, factor: Floats, known: Bools, generic: Bools, rng: np.random.Generator) -> Bools:
+    """Those of the generic rows that the known ones and each other hold, without help from rows that can move.
+
+    In special position such help may end where the other rows stand elsewhere; in general position none is needed.
+    """
+    kept = generic.copy()
+    while kept[~known].any() and not (kept | known).all():
+        inside = np.flatnonzero(kept | known)
+        alone = factor[inside]
+        _, values, axes = np.linalg.svd(alone / np.linalg.norm(alone, axis=1, keepdims=True), full_matrices=False)
+        alone = alone @ axes[values > DEFICIENT * values[0]].T  # they may not span the space
+        stresses = Stresses(mask[np.ix_(inside, inside)], alone)
+        held = _generic(stresses, known[inside], _still(stresses, known[inside], rng), rng)
+        lost = inside[~held & ~known[inside]]
+        if lost.size == 0:
+            break
+        kept[lost] = False
+    return kept
 
 
 def _closed(observations: Observations, factor: Floats, found: Determinacy, rest: Indices) -> Determinacy:
@@ -192,7 +216,7 @@ def _left_by(stresses: Stresses, D: Floats, weights: Floats, rounds: int) -> Boo
         G = (U * weights[:, None]).T @ U
         cross = (U * weights[:, None]).T @ D
         moved = np.linalg.norm(D - U @ solve_sylvester(G, G, cross - cross.T), axis=1)
-        weights = 1 / np.maximum(moved, 1e-9 * max(float(moved.max()), 1e-300))
+        weights = 1 / np.maximum(moved, 1e-9 * max(float(moved.max()), NOTHING))
         weights /= weights.max()
     scale = float(np.linalg.norm(U, axis=1).max())
     still: Bools = moved <= STILL * scale / np.sqrt(len(U)) + 1e-9

@@ -112,6 +112,19 @@ def test_a_mirror_image_keeps_what_was_seen():
     assert np.allclose(rows.coordinates(rows.here)[:, 0] ** 2, [0.64, 0.36])
 
 
+def test_an_entry_is_pulled_away_where_it_was_not_seen():
+    U = np.array([[1.0, 0], [0, 1], [0.6, 0.8], [0.8, 0.6]])
+    X = only(U @ U.T, [*within([0, 1]), (2, 0), (3, 1), (2, 3)])
+    observations, rng = Observations.of(X, threshold=None), np.random.default_rng(0)
+    rows = Movable.of(observations, U, np.arange(2), np.arange(2, 4), 0.0)
+    pulled = [elsewhere._pulled_away(rows, np.arange(2), rng) for _ in range(20)]
+    assert {tuple(np.argwhere(~np.isnan(entries))[0].tolist()) for entries in pulled} == {(0, 3), (1, 2)}
+    assert all(np.nanmin(np.abs(entries[:, 2:] - U[2:] @ U[:2].T)) >= 0.05 for entries in pulled)
+    alone = Movable.of(observations, U, np.arange(0), np.arange(4), 0.0)
+    entries = elsewhere._pulled_away(alone, np.array([0, 3]), rng)
+    assert np.argwhere(~np.isnan(entries)).tolist() in ([[0, 3], [3, 0]], [[3, 3]])
+
+
 # --- agreement and proofs ------------------------------------------------------------------------------------------
 
 
@@ -158,7 +171,7 @@ def test_rows_that_only_rows_that_can_move_hold_are_not_determined_in_special_po
     known = np.arange(5) < 3
     held = rows_outside._held_alone(~np.isnan(X), U, known, np.arange(5) < 4, np.random.default_rng(0))
     assert held.tolist() == [True, True, True, False, False]
-    X[2, 3] = X[3, 2] = U[3] @ U[2]
+    X[2, 3], X[3, 2], X[3, 3] = U[3] @ U[2], U[3] @ U[2], U[3] @ U[3]
     held = rows_outside._held_alone(~np.isnan(X), U, known, np.arange(5) < 4, np.random.default_rng(0))
     assert held.tolist() == [True, True, True, True, False]
 

@@ -2,8 +2,8 @@
 
 - ``proved``: linear steps from a fully seen block, groups glued by the polar condition, or a positive semidefinite
   stress: no other positive semidefinite matrix of this rank agrees with the seen entries and with what absence says.
-- ``generic``: a random stress says so for factors in general position; special ones may have a second solution. With
-  noise, what would be proved without it.
+- ``generic``: a random stress says so for factors in general position, and a search found no second place; in special
+  position the rows must also be held without help from rows that can move. With noise, what would be proved without it.
 - ``local``: the row cannot move a little, but may have a place elsewhere. Never read it as unique.
 - ``no``: the row can move.
 

@@ -72,7 +72,7 @@ def canonical_frame(factor: Floats) -> Floats:
         if axes.shape[1] < rank and np.linalg.norm(left) > INDEPENDENT * np.linalg.norm(row):
             axes = np.column_stack([axes, left / np.linalg.norm(left)])
     if axes.shape[1] < rank:  # further axes, which no row points along
-        axes = np.linalg.qr(np.column_stack([axes, np.eye(rank)]))[0]
+        axes = np.column_stack([axes, np.linalg.svd(axes, full_matrices=True)[0][:, axes.shape[1] :]])
     turned: Floats = factor @ axes
     return turned
 

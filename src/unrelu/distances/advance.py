@@ -52,7 +52,10 @@ def advanced(
         met = np.abs(patch.network.residual(places)) <= floor
         kept = patch.network.part(np.arange(patch.network.size), keep=met)
         grades = patch_grades(replace(patch, network=kept), trial, rng)
-        gained = patch.members[(grades >= GENERIC) & ~patch.settled]
+        # A point that misses one of its distances is not where it should be, whatever the others say of it.
+        missing = np.zeros(len(grades), bool)
+        missing[np.r_[patch.network.first[~met], patch.network.second[~met]]] = True
+        gained = patch.members[(grades >= GENERIC) & ~patch.settled & ~missing]
         if not gained.size:
             failures += 1
             continue

@@ -13,7 +13,16 @@ from unrelu.distances.refine import DEFAULT_ITERATIONS, DEFAULT_TOL
 from unrelu.distances.search import Effort
 from unrelu.errors import InputError, is_integer, is_number, unknown_name
 
-__all__ = ["LOSSES", "STARTS", "checked_dim", "checked_seconds", "chosen_effort", "chosen_misfit", "generator_of", "given_start"]
+__all__ = [
+    "LOSSES",
+    "STARTS",
+    "checked_dim",
+    "checked_seconds",
+    "chosen_effort",
+    "chosen_misfit",
+    "generator_of",
+    "given_start",
+]
 
 Floats = NDArray[np.float64]
 

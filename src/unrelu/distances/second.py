@@ -20,7 +20,17 @@ from unrelu.distances.starts import explored, folds
 from unrelu.distances.swarm import MOST_UNKNOWNS, Springs, descend
 from unrelu.distances.trilateration import Sight, Spread, look, sums
 
-__all__ = ["LIKELY", "MOST_SEARCHED", "SAME", "Others", "flippable", "not_a_bowl", "same_in_both", "searched", "special"]
+__all__ = [
+    "LIKELY",
+    "MOST_SEARCHED",
+    "SAME",
+    "Others",
+    "flippable",
+    "not_a_bowl",
+    "same_in_both",
+    "searched",
+    "special",
+]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -201,9 +211,7 @@ def _reach(network: Network, sight: Sight) -> Floats:
     return reach
 
 
-def _too_close(
-    network: Network, X: Floats, chosen: Indices, images: Floats, asked: Mask, reach: float
-) -> Mask:
+def _too_close(network: Network, X: Floats, chosen: Indices, images: Floats, asked: Mask, reach: float) -> Mask:
     """Which images lie within reach of a chosen point that their point does not see."""
     from scipy.spatial import cKDTree
 
@@ -219,9 +227,7 @@ def _too_close(
     return result
 
 
-def _images(
-    network: Network, X: Floats, chosen: Indices, sight: Sight, sigma: float
-) -> tuple[Floats, Mask]:
+def _images(network: Network, X: Floats, chosen: Indices, sight: Sight, sigma: float) -> tuple[Floats, Mask]:
     """Where each point comes to lie from its mirror image, all at once with the others held; and which fit there.
 
     The mirror is the plane nearest to what the point sees; from there Gauss–Newton goes to the nearest minimum.
@@ -238,7 +244,7 @@ def _images(
         apart = at[sight.owner] - there
         x = np.maximum(np.linalg.norm(apart, axis=1), 1e-300)
         gap = x - d
-        return np.bincount(sight.owner, weight * gap * gap, len(chosen)), apart / x[:, None], gap
+        return sums(sight, weight * gap * gap), apart / x[:, None], gap
 
     here, now = misfit(places)[0], misfit(trial)
     for _ in range(12):

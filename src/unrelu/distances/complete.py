@@ -152,12 +152,15 @@ def complete_distances(
         if callback is not None and not callable(callback):
             raise InputError(f"callback must be callable, got {type(callback).__name__}")
         generator = generator_of(rng)
-        check_triangles(ranges, generator)
         how = start if isinstance(start, str) else "given"
         with _shown(callback, clock) if progress else nullcontext(callback) as told:
             call = Call(ranges, dim, misfit, effort, generator, Journal(ranges.unit, told), given, how)
             call.solve()
-            return call.completion(loss_name, clock)
+            try:
+                return call.completion(loss_name, clock)
+            except KeyboardInterrupt:
+                call.solved[0] = replace(call.solved[0], code=Stop.INTERRUPTED)
+                return call.completion(loss_name, clock)
 
 
 @contextmanager
@@ -206,19 +209,21 @@ class Call:
 
     def solve(self) -> None:
         """Component by component, in units; Ctrl-C ends it with the best so far."""
-        cut: Stop | None = None
-        for label in range(int(self.labels.max()) + 1):
-            members = np.flatnonzero(self.labels == label)
-            one = nothing(self.whole.part(members[:1]), cut or Stop.INTERRUPTED)
-            try:
-                if cut is None:
-                    members, one = self._component(members)
-            except KeyboardInterrupt:
-                cut = Stop.INTERRUPTED
-            if one.code in (Stop.INTERRUPTED, Stop.MAX_SECONDS):
-                cut = one.code
-            self.solved.append(one)
-            self.points[members], self.grade[members] = one.points, one.grade
+        cut = Stop.INTERRUPTED
+        try:
+            check_triangles(self.ranges, self.rng)
+            for label in range(int(self.labels.max()) + 1):
+                members, one = self._component(np.flatnonzero(self.labels == label))
+                self.points[members], self.grade[members] = one.points, one.grade
+                self.solved.append(one)
+                if one.code in (Stop.INTERRUPTED, Stop.MAX_SECONDS):
+                    cut = one.code
+                    break
+        except KeyboardInterrupt:
+            pass
+        # What was not reached, or not finished, stays at the origin.
+        for label in range(len(self.solved), int(self.labels.max()) + 1):
+            self.solved.append(nothing(int(np.sum(self.labels == label)), self.dim, cut))
 
     def _component(self, members: Indices) -> tuple[Indices, Solved]:
         """The members in an order of their own, and where they lie, in the frame of the anchors if there are any."""
@@ -258,7 +263,8 @@ class Call:
         unit = ranges.unit
         seen = network_of(ranges, self.dim, join=False) if len(ranges.anchors) > 1 else self.whole
         gap = seen.residual(points)
-        freedom = self._freedom(len(self.whole.first) - len(seen.first))
+        spare = self._freedom(len(self.whole.first) - len(seen.first))
+        freedom: int | None = spare
         rms = float(np.sqrt(np.mean(seen.distance**2))) if len(gap) else 1.0
         likely = [one for one in solved if one.likely]
         if self.effort.noise is not None:
@@ -266,7 +272,7 @@ class Call:
         elif len(solved) == 1 and likely:
             noise = solved[0].noise
         else:
-            noise = float(np.sqrt(np.sum(seen.weight * gap**2) / max(freedom, 1))) if len(gap) else 0.0
+            noise = float(np.sqrt(np.sum(seen.weight * gap**2) / max(spare, 1))) if len(gap) else 0.0
         return DistanceCompletion(
             points=(points * unit).astype(ranges.dtype),
             verdict=verdict_of(solved, gap, len(self.journal.history), clock.spent, self.dim),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.distances.edges import named
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.uncertainty import covariances
 from unrelu.distances.words import explanation
@@ -98,6 +99,15 @@ class DistanceCompletion:
         """Which points the data fix within their component: proved, or so for all but exceptional places."""
         return np.isin(self.determinacy, ("proved", "generic"))
 
+    @cached_property
+    def largest_misfit(self) -> tuple[float, int, int] | None:
+        """By how much the worst seen distance is missed, and between which two points; None if none was seen."""
+        if not len(self.pairs):
+            return None
+        gaps = np.abs(self.entries(self.pairs[:, 0], self.pairs[:, 1]) - self.measured)
+        worst = int(np.argmax(gaps))
+        return float(gaps[worst]), int(self.pairs[worst, 0]), int(self.pairs[worst, 1])
+
     def distances(self) -> Array:
         """All n×n distances between the places found; between components they mean nothing."""
         require_memory(2 * self.size**2 * 8, f"a {self.size}×{self.size} matrix of distances")
@@ -170,6 +180,7 @@ class DistanceCompletion:
         words, counts = np.unique(self.determinacy, return_counts=True)
         found = dict(zip(words.tolist(), counts.tolist(), strict=True))
         last = self.history[-1] if len(self.history) else None
+        worst = self.largest_misfit
         about = {
             "size": self.size,
             "dim": self.dim,
@@ -180,25 +191,29 @@ class DistanceCompletion:
             "reason": self.verdict.reason,
             "components": int(self.components.max()) + 1,
             "determined": int(self.determined.sum()),
+            "determined_share": float(self.determined.mean()),
             "determinacy": {word: found.get(word, 0) for word in ("proved", "generic", "local", "no")},
             "anchors": len(self.anchors),
             "framed": self.framed,
             "sigma": self.sigma,
             "residual": self.residual,
+            "largest_misfit": None if worst is None else worst[0],
+            "largest_misfit_between": None if worst is None else [named(point, self.names) for point in worst[1:]],
             "start": self.start,
             "loss": self.loss,
             "iterations": last.iteration if last else 0,
-            "seconds": last.seconds if last else 0.0,
+            "seconds": self.seconds,
             "notes": list(self.notes),
         }
         return finite(about)
 
     def __str__(self) -> str:
         parts = int(self.components.max()) + 1
+        worst = self.largest_misfit
         return (
             f"{self.size} points in {self.dim} dimensions from {len(self.pairs)} distances"
             f"{f' in {parts} components' if parts > 1 else ''}, {int(self.determined.sum())} determined, relative "
-            f"residual {self.residual:.2g}; {self.verdict}"
+            f"residual {self.residual:.2g}{'' if worst is None else f', largest misfit {worst[0]:.2g}'}; {self.verdict}"
         )
 
 

@@ -97,7 +97,7 @@ def gather(network: Network, rng: np.random.Generator, floor: float) -> Evidence
 
 
 def is_noise(misfit: float, freedom: int, told: Evidence) -> bool:
-    """Whether a misfit Σ w gap² with that many distances to spare is no larger than what the groups say of the noise."""
+    """Whether a misfit Σ w gap² with so many distances to spare is no larger than the noise that the groups show."""
     from scipy.special import fdtri
 
     if freedom < 1 or told.freedom < 1 or told.level <= 0:

@@ -112,7 +112,8 @@ def graded_with_noise(
 ) -> tuple[Grades, Candidate | None]:
     """Grades of data with noise, as fitted; and a lower answer, if the search for a second one came upon it.
 
-    ``likely``: whether the places are those of the likelihood of not having been seen. ``last``: a lower answer is then one more that points may lie in.
+    ``likely``: whether the places are those of the likelihood of not having been seen. ``last``: a lower answer is then
+    one more that points may lie in.
     """
     network, X, rng = search.network, best.points, search.rng
     grade = determinacy(network, X, rng, exact=False, slack=search.beyond * sigma, misfit=None).grade

@@ -158,14 +158,11 @@ def _elsewhere(
     others = searched(patch.network, misfit, places, slack, rng, free=held)
     size = float(np.abs(places - places.mean(axis=0)).max())
     elsewhere = np.zeros(len(inside), bool)
+    reach = network.cutoff - 10 * slack if misfit.absence and network.cutoff is not None else 0.0
     for other in others.places:
         trial = X.copy()
         trial[patch.members] = other
-        if (
-            misfit.absence
-            and network.cutoff is not None
-            and network.too_close(trial, network.cutoff - 10 * slack)[0].size
-        ):
+        if reach > 0 and network.too_close(trial, reach)[0].size:
             continue
         if held is not None:
             elsewhere |= np.linalg.norm(other - places, axis=1) > SAME * size

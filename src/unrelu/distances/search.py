@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from unrelu.budget import phase
 from unrelu.distances.advance import advanced
 from unrelu.distances.alignment import align
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.careful import carefully_grown
 from unrelu.distances.evidence import CHANCE, Evidence, freedom_left, gather, is_noise
+from unrelu.distances.network import Misfit, Network
 from unrelu.distances.noise import censored_noise, noise_of_cliques
 from unrelu.distances.patches import MOST_POINTS, clusters, regrown, settle
 from unrelu.distances.paths import from_paths

@@ -244,7 +244,7 @@ def _images(network: Network, X: Floats, chosen: Indices, sight: Sight, sigma: f
         apart = at[sight.owner] - there
         x = np.maximum(np.linalg.norm(apart, axis=1), 1e-300)
         gap = x - d
-        return np.bincount(sight.owner, weight * gap * gap, len(chosen)), apart / x[:, None], gap
+        return sums(sight, weight * gap * gap), apart / x[:, None], gap
 
     here, now = misfit(places)[0], misfit(trial)
     for _ in range(12):

@@ -59,9 +59,9 @@ class Solved:
     likely: bool = False
 
 
-def nothing(network: Network, code: Stop) -> Solved:
+def nothing(size: int, dim: int, code: Stop) -> Solved:
     """No place was found, or there is none to find: all points at the origin, none determined."""
-    return Solved(np.zeros((network.size, network.dim)), np.zeros(network.size, np.int8), "nothing", code)
+    return Solved(np.zeros((size, dim)), np.zeros(size, np.int8), "nothing", code)
 
 
 def solve_component(
@@ -76,7 +76,7 @@ def solve_component(
 ) -> Solved:
     """Place the points of one component; if time or patience ends, as well as was possible until then."""
     if network.size == 1 or not len(network.first) + len(network.limits):
-        return nothing(network, Stop.FITTED)
+        return nothing(network.size, network.dim, Stop.FITTED)
     search = Search(network, misfit, effort, rng, journal)
     journal.left = None
     try:
@@ -94,7 +94,7 @@ def _cut_short(search: Search, code: Stop) -> Solved:
     if left is not None and left.shape == (network.size, network.dim):
         found.append(Candidate(left, network.forces(left, search.misfit).value, "unfinished"))
     if not found:
-        return nothing(network, code)
+        return nothing(network.size, network.dim, code)
     best = min(found, key=lambda one: one.value)
     noise = 0.0 if search.exact(best.points) else float(np.sqrt(search.squares(best.points) / len(network.first)))
     return Solved(best.points, np.zeros(network.size, np.int8), best.name, code, noise=noise)

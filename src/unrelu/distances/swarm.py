@@ -33,7 +33,7 @@ FEWEST = 6
 
 @dataclass(frozen=True, eq=False)
 class Springs:
-    """The pairs of a small network that may pull: between which distances each is at rest, and how stiff it is beyond."""
+    """The pairs of a small network that may pull: where each is at rest, and how stiff it is beyond."""
 
     size: int
     first: Indices
@@ -137,7 +137,7 @@ def _step(
     # What was seen counts at every distance; the others only beyond their rest.
     stiff = springs.weight * ((gap != 0) | (springs.low == springs.high))
     blocks = (stiff[..., None] * along)[..., :, None] * along[..., None, :]
-    matrix = np.zeros((count, n, dim, n, dim))
+    matrix: Floats = np.zeros((count, n, dim, n, dim))
     every = np.arange(n)
     blocks_first = blocks.transpose(1, 0, 2, 3)
     matrix[:, springs.first, :, springs.second, :] = -blocks_first

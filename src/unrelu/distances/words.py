@@ -28,6 +28,7 @@ def explanation(result: DistanceCompletion) -> str:
     sentences = [
         f"{result.size} points in {result.dim} dimensions were sought from {len(result.pairs)} distances.",
         f"The run {_ending(result)}.",
+        *_misfit(result),
         *(f"Note: {note}." for note in result.notes),
         *_frame(result),
         *_components(result),
@@ -39,6 +40,23 @@ def explanation(result: DistanceCompletion) -> str:
 
 def _ending(result: DistanceCompletion) -> str:
     return f"ended as {result.verdict.code.value}: {result.verdict.reason}"
+
+
+def _misfit(result: DistanceCompletion) -> list[str]:
+    """How well the distances are met, and what cannot be known of their noise."""
+    worst = result.largest_misfit
+    if worst is None:
+        return []
+    gap, one, other = worst
+    sentences = [
+        f"The relative residual is {result.residual:.2g}; the largest misfit of a seen distance is {gap:.2g}, between "
+        f"{named(one, result.names)} and {named(other, result.names)}."
+    ]
+    if result.freedom == 0 and result.determined.any():
+        sentences.append(
+            "No distance is to spare: noise would not show, so there are no standard errors; pass sigma= to have them."
+        )
+    return sentences
 
 
 def _listed(result: DistanceCompletion, points: NDArray[np.intp]) -> str:

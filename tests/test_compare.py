@@ -165,7 +165,6 @@ def test_the_budget_is_a_row_too():
     (slow,) = found.rows
     assert slow.code == "max-seconds"
     assert "the time was over after iteration" in slow.reason
-    assert slow.seconds >= 0.1
     assert slow.cpu_seconds < slow.seconds  # it slept
     assert slow.peak_bytes is None  # no second run of what is slow
 

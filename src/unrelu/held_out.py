@@ -30,7 +30,7 @@ Array = NDArray[np.floating[Any]]
 # Pairs held out: this share, at least so many; asked of that many draws. More is left than the next rank has unknowns,
 # by this share of the pairs and by so many.
 SHARE, LEAST, DRAWS = 0.1, 8, 3
-SPARE, SPARE_PAIRS = 0.15, 20
+SPARE, SPARE_PAIRS = 0.1, 20
 # Held-out errors of one more rank over those of the rank, below which the rank is too low.
 BETTER = 0.6
 # Held-out error over the noise that the misfit of the others means, up to which what is left is noise.

@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 
 import unrelu
 import unrelu.certificates.programs
+from unrelu.certificates.direct import LARGEST_SHARE
 from unrelu.certificates.programs import least
 from unrelu.datasets import FAMILIES, family
 from unrelu.errors import CompletionWarning
@@ -104,7 +105,8 @@ def test_the_truth_is_inside_on_small_matrices_of_any_family(seed, rank, family_
     absent = ~seen & ~unknown & ~np.eye(16, dtype=bool)
     assert (high[absent] <= SHARP).all()
     proved = (completion.determinacy == "proved") & completion.determined
-    assert (high - low)[np.outer(proved, proved)].max(initial=0) <= 1e-4 * np.abs(M).max()
+    # A row counts as proved up to a bound of a thousandth of its size, loosened fourfold on both sides of both rows.
+    assert (high - low)[np.outer(proved, proved)].max(initial=0) <= 16 * LARGEST_SHARE * np.abs(M).max()
 
 
 def known_body(rank=2):

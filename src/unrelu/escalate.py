@@ -77,9 +77,9 @@ def escalate(task: Task) -> Attempts:
     return _Search(task, placement, past_the_limit=unknowns > pairs).found()
 
 
-def _sharp(problem: PSDProblem, value: float) -> bool:
+def _sharp(problem: PSDProblem, value: float, times: float = 1.0) -> bool:
     """Whether a fit has all its digits: one that has only some of them may be far off where rows are weakly held."""
-    return float(np.sqrt(max(4 * value, 0.0))) <= SHARP[problem.dtype.name] * problem.norm
+    return float(np.sqrt(max(4 * value, 0.0))) <= times * SHARP[problem.dtype.name] * problem.norm
 
 
 @dataclass(eq=False)
@@ -136,12 +136,14 @@ class _Search:
 
     def _at_floor(self) -> bool:
         assert self.best is not None
-        if noiseless(self.problem, self.best.point.value):
+        value = self.best.point.value
+        # A few digits are not all: of a small matrix other starts are cheaper than a wrong answer.
+        if noiseless(self.problem, value) and (self.problem.size > SMALL or _sharp(self.problem, value, 100.0)):
             return True
         if self.floor is None:
             phase("finding the noise level")
             self.floor = Floor.of(self.problem.observations, self.problem.rank, self.task.rng)
-        return self.floor.reached(self.problem, self.best.point.value)
+        return self.floor.told(self.problem, value)
 
     def _tried_enough(self) -> bool:
         if self.problem.size <= SMALL and self.starts < DOZENS:

@@ -99,8 +99,10 @@ class Floor:
 
     def reached(self, problem: PSDProblem, value: float) -> bool:
         """Whether a fit with this objective is at the floor."""
-        if noiseless(problem, value):
-            return True
+        return noiseless(problem, value) or self.told(problem, value)
+
+    def told(self, problem: PSDProblem, value: float) -> bool:
+        """Whether the misfit is that of the noise which the blocks tell, however small that is."""
         return self.noise is not None and rms(problem, value) <= self.margin * self.noise
 
 

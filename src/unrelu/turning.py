@@ -154,6 +154,7 @@ class _Between:
             N = whole.T @ whole
             shift = damping * (float(np.trace(N)) / len(i) + 1e-300)
             step, *_ = np.linalg.lstsq(N + shift * np.eye(len(i)), -whole.T @ right, rcond=None)
+            step /= max(float(np.linalg.norm(step)), 1.0)  # where nothing holds a turn the equations give any
             K = np.zeros((rank, rank))
             K[i, j], K[j, i] = step, -step
             trial = Q @ scipy.linalg.expm(K)

@@ -119,7 +119,7 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
     floor, held_out = evidence.floor, evidence.held_out
     if contradicted is None and floor is not None and floor.reached(problem, outcome.point.value):
         return Verdict(Stop.FITTED_TO_NOISE, f"{said}; the data are fitted to their noise ({words})")
-    if contradicted is None and _globally_optimal(problem, outcome):
+    if contradicted is None and _globally_optimal(problem, outcome) and not _contradicts_absence(problem, outcome):
         return Verdict(
             Stop.FITTED_TO_NOISE,
             f"{said}; the residual matrix is positive semidefinite, which proves this the best fit over all positive "

@@ -16,7 +16,7 @@ from unrelu.distances.words import explanation
 from unrelu.history import History, Verdict, finite
 from unrelu.kernels.memory import require_memory
 
-__all__ = ["DistanceCompletion"]
+__all__ = ["DistanceCompletion", "widening"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -129,7 +129,7 @@ class DistanceCompletion:
         the noise was estimated from few spare distances they are wider by as much as that estimate is uncertain; from
         none, they are infinite.
         """
-        widened = _widened(self.freedom)
+        widened = widening(self.freedom)
         result = np.full((self.size, self.dim, self.dim), np.inf)
         for label in np.unique(self.components[self.determined]):
             members = np.flatnonzero(self.determined & (self.components == label))
@@ -199,7 +199,7 @@ class DistanceCompletion:
         )
 
 
-def _widened(freedom: int | None) -> float:
+def widening(freedom: int | None) -> float:
     """By how much variances grow when σ was estimated from so many spare distances: as Student's law is wider.
 
     Both at 95 %, and where six standard errors would be left once in ten thousand times.

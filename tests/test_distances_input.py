@@ -271,3 +271,62 @@ def test_more_dimensions_than_points_are_refused():
     with pytest.raises(unrelu.InputError, match=r"dim must be at most 5, the number of points, .* got 6"):
         unrelu.complete_distances(D, 6)
     assert unrelu.complete_distances(D[:2, :2], 3).points.shape == (2, 3)
+
+
+# --- rounding ----------------------------------------------------------------------------------------------------
+
+
+def usual(points, dtype=np.float64, squared=False):
+    """‖x‖² + ‖y‖² − 2xy, as most people compute it: neither zero on the diagonal nor quite symmetric."""
+    points = points.astype(dtype)
+    square = np.sum(points**2, axis=1)[:, None] + np.sum(points**2, axis=1) - 2 * (points @ points.T)
+    return square if squared else np.sqrt(np.abs(square))
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_rounding_of_the_usual_formula_is_accepted(dtype, squared):
+    truth = points_in_cube(40, 3, rng=0)
+    truth[7] = truth[3]  # at one place: their distance is what the diagonal is
+    D = usual(truth, dtype, squared)
+    assert np.diag(D).any()
+    if squared:
+        assert D.min() < 0
+    result = complete_distances(D, 3, squared=squared, rng=0)
+    assert result.determined.all()
+    assert deviation(result.points, truth).max() < (1e-6 if dtype is np.float64 else 1e-2)
+    assert np.linalg.norm(result.points[3] - result.points[7]) < (1e-9 if dtype is np.float64 else 1e-4)
+
+
+def test_more_than_rounding_is_refused():
+    D = distances()
+    np.fill_diagonal(D, 1e-7)
+    assert complete_distances(D, 2, rng=0).determined.all()
+    np.fill_diagonal(D, 1e-5)
+    with pytest.raises(InputError, match=r"the diagonal of D must be zero or unseen, got 1e-05 at \(0, 0\)"):
+        complete_distances(D, 2)
+    D = distances() ** 2
+    D[0, 1] = D[1, 0] = -1e-14
+    assert complete_distances(D, 2, squared=True, rng=0).notes
+    D[0, 1] = D[1, 0] = -1e-9
+    with pytest.raises(InputError, match=r"a squared distance must not be negative, got -1e-09 at \(0, 1\)"):
+        complete_distances(D, 2, squared=True)
+    points = np.vstack([CORNERS, CORNERS[:1] + 1e-8])
+    D = distances(points)
+    D[0, 5] = 0.0  # half of a pair whose squared distance is lost in rounding
+    assert complete_distances(D, 2, rng=0).size == 6
+    D[0, 5] = 1e-4
+    with pytest.raises(InputError, match=r"D must be symmetric, got entries that differ by up to 0\.0001"):
+        complete_distances(D, 2)
+
+
+def test_noise_between_points_at_one_place_is_no_broken_triangle():
+    rng = np.random.default_rng(0)
+    truth = np.repeat(points_in_cube(6, 2, rng=1), 2, axis=0)
+    error = np.triu(0.02 * rng.standard_normal((12, 12)), 1)
+    D = np.abs(distances(truth) + error + error.T)
+    np.fill_diagonal(D, 0)
+    assert complete_distances(D, 2, rng=0).size == 12
+    D[0, 2] = D[2, 0] = 5.0
+    with pytest.raises(InputError, match="the triangle inequality is broken beyond the noise"):
+        complete_distances(D, 2)

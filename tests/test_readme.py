@@ -20,7 +20,7 @@ def test_python_blocks_run_and_do_what_they_say(capsys):
     for block in blocks("python"):
         exec(block, namespace)
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0].startswith("converged: relative gradient norm")
+    assert printed[0].startswith("fitted: relative gradient norm")
     assert "the data are fitted to rounding" in printed[0]
     assert float(printed[1]) < 1e-9
     assert printed[2].startswith("Proved: exactly one matrix of rank at most 5 agrees with")

@@ -16,7 +16,7 @@ from unrelu.distances.words import explanation
 from unrelu.history import History, Verdict, finite
 from unrelu.kernels.memory import require_memory
 
-__all__ = ["DistanceCompletion"]
+__all__ = ["DistanceCompletion", "widening"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -146,7 +146,7 @@ class DistanceCompletion:
     def _covariances(self) -> Array:
         """The same in units."""
         unit = self.unit
-        widened = _widened(self.freedom)
+        widened = widening(self.freedom)
         result = np.full((self.size, self.dim, self.dim), np.inf)
         for label in np.unique(self.components[self.determined]):
             members = np.flatnonzero(self.determined & (self.components == label))
@@ -217,7 +217,7 @@ class DistanceCompletion:
         )
 
 
-def _widened(freedom: int | None) -> float:
+def widening(freedom: int | None) -> float:
     """By how much variances grow when σ was estimated from so many spare distances: as Student's law is wider.
 
     Both at 95 %, and where six standard errors would be left once in ten thousand times.

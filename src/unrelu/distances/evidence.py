@@ -29,13 +29,15 @@ Indices = NDArray[np.intp]
 # Groups that are fitted, and the cliques that are looked at for them.
 GROUPS, TRIES = 12, 60
 # A core is grown until it has this many distances more than it needs, or is too large.
-REDUNDANT, LARGEST_CORE = 3, 16
+REDUNDANT, LARGEST_CORE = 6, 16
 CORE_STARTS = 40
 # How often noise may be taken for something else.
 CHANCE = 1e-4
-# More dimensions show in the spectrum beyond dim: positive eigenvalues outweigh negative ones so many times, where
-# noise would have as many of either sign; told by at least so many eigenvalues.
-LOPSIDED, EIGENVALUES = 30.0, 14
+# More dimensions show in the spectra beyond dim. One to three eigenvalues of each tower above the others, so far that
+# noise would do it once in a million times, and this many times more. Or, where each has one alone, positive ones
+# outweigh negative ones so many times, where noise would have as many of either sign; told by so many spare distances.
+MORE, RARE, TOWERING = 3, 1e-6, 4.0
+LOPSIDED, SPARE = 30.0, 20
 # Beyond this many unknowns the rank of the rigidity operator is not computed.
 RANKED = 1500
 
@@ -61,26 +63,23 @@ class Evidence:
 
 def gather(network: Network, rng: np.random.Generator, floor: float) -> Evidence:
     """Fit groups that share no distance, each by itself: cliques, or small cores where there is no clique."""
-    squares, freedom, positive, negative, count = 0.0, 0, 0.0, 0.0, 0
+    squares, freedom = 0.0, 0
+    spectra: list[Floats] = []
     used: set[int] = set()
     dim = network.dim
     for clique in cliques(network, rng, TRIES):
         if len(clique) < dim + 2 or freedom >= 200:
             continue
-        group = clique[: dim + 6]
+        group = clique[: dim + 7]
         part, edges = _within(network, group)
         if used & edges:
             continue
         used |= edges
         checkpoint()
-        values = _spectrum(part)[:-dim] if dim else _spectrum(part)
-        order = np.argsort(np.abs(values))[1:]  # one is zero: the centre
-        positive += float(np.sum(np.maximum(values[order], 0) ** 2))
-        negative += float(np.sum(np.minimum(values[order], 0) ** 2))
-        count += len(order)
+        spectra.append(_spectrum(part))
         misfit, left = _fitted(part)
         squares, freedom = squares + misfit, freedom + left
-    higher = count >= EIGENVALUES and positive > LOPSIDED * negative
+    higher = _towering(spectra, floor) or _lopsided(spectra)
     if not freedom:
         for core in _cores(network, rng):
             part, edges = _within(network, core)
@@ -142,11 +141,35 @@ def _squares(part: Network) -> Floats:
 
 
 def _spectrum(part: Network) -> Floats:
-    """Eigenvalues of −½JDJ, increasing."""
+    """Eigenvalues of −½JDJ beyond the dim largest and the one that is zero because of the centre, increasing."""
     square = _squares(part)
     centred = square - square.mean(axis=0) - square.mean(axis=1)[:, None] + square.mean()
-    values: Floats = np.linalg.eigvalsh(-centred / 2)
-    return values
+    values = np.linalg.eigvalsh(-centred / 2)[: -part.dim]
+    return np.sort(np.delete(values, np.argmin(np.abs(values))))
+
+
+def _towering(spectra: list[Floats], floor: float) -> bool:
+    """Whether the few largest eigenvalues of each group are of another kind than its others."""
+    from scipy.special import fdtri
+
+    for more in range(1, MORE + 1):
+        long = [values for values in spectra if len(values) > more]
+        tops, rest = more * len(long), sum((len(v) - more) * (len(v) - more + 1) // 2 for v in long)
+        if rest < 3 or min(float(v[-more]) for v in long) <= 0:
+            continue
+        high = sum(float(np.sum(v[-more:] ** 2)) for v in long) / tops
+        low = sum(float(np.sum(v[:-more] ** 2)) for v in long) / rest
+        if high > TOWERING * float(fdtri(tops, rest, 1 - RARE)) * max(low, floor**2):
+            return True
+    return False
+
+
+def _lopsided(spectra: list[Floats]) -> bool:
+    """Whether hardly any eigenvalue is negative."""
+    positive = sum(float(np.sum(np.maximum(v, 0) ** 2)) for v in spectra)
+    negative = sum(float(np.sum(np.minimum(v, 0) ** 2)) for v in spectra)
+    spare = sum(len(v) * (len(v) + 1) // 2 for v in spectra)
+    return spare >= SPARE and positive > LOPSIDED * negative
 
 
 def _fitted(part: Network) -> tuple[float, int]:
@@ -170,7 +193,7 @@ def _cores(network: Network, rng: np.random.Generator) -> list[Indices]:
         while len(members) < min(LARGEST_CORE, network.size):
             inside[members] = -1
             chosen = int(np.argmax(inside))
-            if inside[chosen] < min(dim, len(members)):
+            if inside[chosen] <= 0:
                 break
             edges += int(inside[chosen])
             members.append(chosen)

@@ -185,8 +185,10 @@ def other_place(X: Floats, point: int, near: Indices) -> Floats | None:
         return None
     centre = X[near].mean(axis=0)
     _, widths, axes = np.linalg.svd(X[near] - centre, full_matrices=True)
-    flat = len(near) == dim or widths[-1] < 1e-9 * widths[0]
-    if not flat or (dim > 1 and widths[dim - 2] < 1e-6 * max(widths[0], 1e-300)):
+    # Seen from the point: others at one place, or in one line, leave it a circle, not two places.
+    scale = max(float(widths[0]), float(np.linalg.norm(X[point] - centre)), 1e-300)
+    flat = len(near) == dim or widths[-1] < 1e-9 * scale
+    if not flat or (dim > 1 and widths[dim - 2] < 1e-6 * scale):
         return None
     normal = axes[-1]
     image: Floats = X[point] - 2 * ((X[point] - centre) @ normal) * normal

@@ -17,7 +17,7 @@ from unrelu.distances.alignment import align
 from unrelu.distances.network import Network
 from unrelu.distances.paths import scaling
 
-__all__ = ["Body", "Sight", "Spread", "best_body", "cliques", "grow", "look", "seed_body", "sums"]
+__all__ = ["Body", "Sight", "Spread", "best_body", "cliques", "grow", "joined", "look", "seed_body", "sums"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -275,15 +275,15 @@ def _stitched(network: Network, bodies: list[Body], fresh: Body) -> list[Body]:
     apart = []
     for body in bodies:
         larger, smaller = (body, fresh) if body.count >= fresh.count else (fresh, body)
-        joined = _joined(larger, smaller)
-        if joined is None:
+        union = joined(larger, smaller)
+        if union is None:
             apart.append(body)
         else:
-            fresh = grow(network, joined)
+            fresh = grow(network, union)
     return [*apart, fresh]
 
 
-def _joined(body: Body, other: Body) -> Body | None:
+def joined(body: Body, other: Body) -> Body | None:
     """Two bodies in the frame of the first, by rigid alignment of the points they share."""
     shared = np.flatnonzero(body.placed & other.placed)
     dim = body.points.shape[1]

@@ -2,7 +2,7 @@
 
 A chain of 300 beads with steps of 3.8, folded into a ball like the trace of a protein. Known: the distances between
 beads closer than 8, and that all others are further apart. Found: the fold, exactly, or its mirror image; distances
-cannot tell a left hand from a right one. With contacts only up to 5.2 the data leave something open, and the answer
+cannot tell a left hand from a right one. With contacts only up to 5.4 the data leave something open, and the answer
 says where.
 
     python examples/folded_chain_from_contacts.py
@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> dict[float, tuple[int, float]]:
     parser.add_argument("--quick", action="store_true", help="a chain of 120 beads")
     options = parser.parse_args(arguments)
     truth = chain(120 if options.quick else 300, rng=0)
-    folds = {cutoff: fold(truth, cutoff) for cutoff in (8.0, 5.2)}
+    folds = {cutoff: fold(truth, cutoff) for cutoff in (8.0, 5.4)}
     save_figure(draw(truth, folds), options.output, dpi=60 if options.quick else 110)
     completion, found, _ = folds[8.0]
     trace = options.output.with_suffix(".pdb")

@@ -48,7 +48,7 @@ def test_the_chain_is_found_where_it_is_determined(tmp_path):
     beads, error = result[8.0]
     assert beads == 120
     assert error < 1e-6
-    fewer, error = result[5.2]
+    fewer, error = result[5.4]
     assert fewer < 120
     assert error < 1e-6
     assert (tmp_path / "chain.png").stat().st_size > 10_000

@@ -162,7 +162,7 @@ def test_rows_without_a_place_are_listed_with_a_warning():
     assert [str(warning.message) for warning in caught] == [said]
     assert caught[0].filename == __file__
     assert completion.undetermined_rows.tolist() == [5]
-    assert "119 rows were placed from a fully seen block, the other 1 were fitted to them" in completion.verdict.reason
+    assert "119 rows were placed from a fully seen block, the other one was fitted to them" in completion.verdict.reason
     assert "1 of 120 rows are not determined by the data" in completion.verdict.reason
     rest = np.delete(np.arange(120), 5)
     assert np.abs((completion.matrix() - M)[np.ix_(rest, rest)]).max() < 1e-8

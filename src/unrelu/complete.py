@@ -192,7 +192,7 @@ def _looked_at(completion: Completion, seconds: float | None, told: Callable[[st
         with budget(None if seconds is None else max(seconds - completion.seconds, 0.0), told):
             if completion.verdict.code is Stop.UNDERDETERMINED and completion.at_floor and completion.size <= SMALL:
                 completion = _settled_by_absence(completion)
-            if completion.undetermined_rows.size and completion.verdict.converged:
+            if completion.undetermined_rows.size and completion.verdict.answered:
                 completion = _exactly(completion)
     except OutOfTime:
         pass  # the fit is there; which rows it fixes is found when asked for

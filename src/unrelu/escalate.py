@@ -260,6 +260,7 @@ class _Search:
             point = part.point
             if part.verdict.code is not Stop.MAX_ITERATIONS:
                 verdict = part.verdict
+        left = problem.size - len(rows)
         words = f"{verdict.reason}; {len(rows)} rows were placed from a fully seen block, the other "
-        words += f"{problem.size - len(rows)} were fitted to them"
+        words += f"{left} were fitted to them" if left > 1 else "one was fitted to them"
         return replace(part, point=point, objective=point.value, verdict=Verdict(verdict.code, words))

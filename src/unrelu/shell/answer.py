@@ -117,12 +117,21 @@ class Answer:
         if about["error"] is not None:
             lines.append(f"completion error against the truth {about['error']:.2e}")
         lines.append(str(verdict))
+        lines += self._misfit(about["largest_misfit"], names)
         if verdict.code is Stop.BEST_OF_RANK:
             lines.append(
                 f"the data are not of rank {about['rank']}, as real data never are exactly of a rank: this is the best "
                 "fit of that rank that was found"
             )
         return lines + self._undetermined(names)
+
+    def _misfit(self, worst: dict[str, Any] | None, names: tuple[str, ...] | None) -> list[str]:
+        """How far the fit is from what was seen, and how much of it the data fix."""
+        share = "" if self.levels is None else f"{np.mean(self.determined):.0%} of the rows are determined; "
+        if worst is None:
+            return [share.removesuffix("; ")] if share else []
+        row, column = (names[k] if names else str(k) for k in (worst["row"], worst["column"]))
+        return [f"{share}the largest misfit of a seen entry is {worst['size']:.2g}, at ({row}, {column})"]
 
     def _undetermined(self, names: tuple[str, ...] | None) -> list[str]:
         if self.levels is None:

@@ -112,7 +112,8 @@ class _Search:
                 return self._ended(replace(self.best, verdict=outcome.verdict))
             if outcome.verdict.converged:
                 self.values.append(outcome.point.value)
-            hopeless = self.past_the_limit and self.problem.size > SMALL
+            nearly = noiseless(self.problem, self.best.point.value, loosely=True)
+            hopeless = self.past_the_limit and (nearly or self.problem.size > SMALL)
             if hopeless or self._at_floor() or self._tried_enough():
                 break
         assert self.best is not None

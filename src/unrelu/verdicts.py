@@ -24,9 +24,9 @@ __all__ = ["Evidence", "judged", "verdict_on_best"]
 OPTIMAL = 1e-6
 # Starts that search a small problem through, and the largest relative residual that is then called noise.
 HUNDREDS, NOISE = 150, 0.2
-# Share of the misfit that absent entries may have there: in data with noise it was up to 0.05, where absence was
-# claimed of entries at random 0.2 and more.
-ABSENT = 0.1
+# Share of the misfit that absent entries may have where other evidence speaks for noise, and where only the number of
+# starts does: in data with noise it was up to 0.05, where absence was claimed of entries at random 0.2 to 0.6.
+ABSENT, FEW_ABSENT = 0.3, 0.1
 # A method with a loose tolerance is at the answer if so many Gauss–Newton steps from there fit to rounding.
 FEW_STEPS = RelativeGradientNormBelow(1e-13) | MaxIterations(15)
 
@@ -119,20 +119,22 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
     floor, held_out = evidence.floor, evidence.held_out
     if contradicted is None and floor is not None and floor.reached(problem, outcome.point.value):
         return Verdict(Stop.FITTED_TO_NOISE, f"{said}; the data are fitted to their noise ({words})")
-    if contradicted is None and _globally_optimal(problem, outcome) and not _contradicts_absence(problem, outcome):
+    absence_fails = _contradicts_absence(problem, outcome, ABSENT)
+    if contradicted is None and _globally_optimal(problem, outcome) and not absence_fails:
         return Verdict(
             Stop.FITTED_TO_NOISE,
             f"{said}; the residual matrix is positive semidefinite, which proves this the best fit over all positive "
             f"semidefinite matrices of any rank: what is left is noise ({words})",
         )
-    if contradicted is None and evidence.enough and held_out is not None and held_out.shows_noise:
+    by_pairs = evidence.enough and held_out is not None and held_out.shows_noise
+    if contradicted is None and by_pairs and not absence_fails:
         return Verdict(
             Stop.FITTED_TO_NOISE,
             f"{said}; pairs held out are predicted about as well as the others are fitted, and no better by one more "
             f"rank: what is left is noise ({words})",
         )
     tellable = _spare(problem) > 0 and _residual(problem, outcome) <= NOISE
-    tellable = tellable and not _contradicts_absence(problem, outcome)
+    tellable = tellable and not _contradicts_absence(problem, outcome, FEW_ABSENT)
     if contradicted is None and evidence.exhausted and tellable:
         return Verdict(
             Stop.FITTED_TO_NOISE,
@@ -171,10 +173,10 @@ def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdi
     )
 
 
-def _contradicts_absence(problem: PSDProblem, outcome: Outcome) -> bool:
-    """Whether much of the misfit is that of absent entries: noise moves only the few that are near the threshold."""
+def _contradicts_absence(problem: PSDProblem, outcome: Outcome, share: float) -> bool:
+    """Whether so much of the misfit is that of absent entries: noise moves only the few that are near the threshold."""
     seen = PSDProblem(problem.observations, problem.rank, Observed()).evaluate(outcome.point.factor).value
-    return outcome.point.value - seen > ABSENT * outcome.point.value
+    return outcome.point.value - seen > share * outcome.point.value
 
 
 def _spare(problem: PSDProblem) -> int:

@@ -15,6 +15,7 @@ from unrelu.observations import Observations
 from unrelu.problems.psd import PSDProblem
 from unrelu.run import run
 from unrelu.stopping import MaxIterations, RelativeGradientNormBelow
+from unrelu.task import Task
 from unrelu.verdicts import Evidence, judged, verdict_on_best
 
 pytestmark = pytest.mark.filterwarnings("ignore::unrelu.CompletionWarning")
@@ -105,7 +106,7 @@ def test_hundreds_of_starts_speak_only_where_nothing_else_does():
     assert code(ROUGH, floor=SILENT, starts=100) is Stop.STATIONARY
     assert code(ROUGH, floor=NO_NOISE, starts=200) is Stop.STATIONARY
     assert code(ROUGH, floor=None, starts=200) is Stop.STATIONARY
-    strong = fitted(gram(12, 2, 0, 1.2), 2)
+    strong = fitted(gram(12, 2, 0, 0.9), 2, Observed(), None, -99.0)
     assert 0.25 < np.sqrt(4 * strong[1].point.value) / strong[0].norm < 0.5
     assert code(strong, floor=SILENT, starts=200) is Stop.STATIONARY
 
@@ -183,6 +184,27 @@ def test_agreement_is_within_a_thousandth():
     for values, agree in (([1.0], False), ([1.0, 1.0005], True), ([1.0, 1.01], False), ([2.0, 1.0, 1.3], False)):
         search.values = values
         assert search._agree() is agree
+
+
+def test_the_lowest_of_all_attempts_is_kept(monkeypatch):
+    problem, low = ROUGH
+    high = replace(low, point=problem.evaluate(1.1 * low.point.factor))
+    assert high.point.value > 2 * low.point.value
+    monkeypatch.setattr(escalate._Search, "_at_floor", lambda self: False)
+    for order in ((low, high), (high, low)):
+        starts = [(str(k), lambda _, outcome=outcome: outcome) for k, outcome in enumerate(order)]
+        monkeypatch.setattr(escalate._Search, "_starts", lambda self, starts=starts: iter(starts))
+        task = Task(problem, unrelu.GaussNewton(), RULE, np.random.default_rng(0))
+        found = escalate._Search(task, None, past_the_limit=False).found()
+        assert found.outcome.point.value == low.point.value
+        assert found.tried == ("0", "1")
+
+
+def test_permuting_the_rows_of_a_small_matrix_changes_no_bit():
+    X = sampling.relu(gram(30, 3, 2, 0.05))
+    order = np.random.default_rng(0).permutation(30)
+    here, there = unrelu.complete(X, 3, rng=0), unrelu.complete(X[np.ix_(order, order)], 3, rng=0)
+    np.testing.assert_array_equal(here.factor[order], there.factor)
 
 
 # --- the whole way ------------------------------------------------------------------------------------------------

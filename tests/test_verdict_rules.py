@@ -101,6 +101,14 @@ def test_what_pairs_held_out_say(held_out, rank, noise):
     assert code(ROUGH, floor=SILENT, held_out=held_out) is Stop.STATIONARY
 
 
+@pytest.mark.parametrize(("n", "asked"), [(8, False), (30, True)])
+def test_pairs_are_held_out_only_where_there_are_some_to_spare(n, asked):
+    problem, outcome = fitted(gram(n, 2, 0, 0.1), 2)
+    told = HeldOut.of(problem, outcome.point.factor, unrelu.GaussNewton(), np.random.default_rng(0))
+    assert (told is not None) is asked
+    assert told is None or told.shows_noise
+
+
 def test_hundreds_of_starts_speak_only_where_nothing_else_does():
     assert code(ROUGH, floor=SILENT, starts=200) is Stop.FITTED_TO_NOISE
     assert code(ROUGH, floor=SILENT, starts=100) is Stop.STATIONARY

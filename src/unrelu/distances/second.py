@@ -50,6 +50,8 @@ ALIKE = 1e-2
 COINCIDENCE = 1e-7
 # The misfit must rise by this share of what a bowl would, so many standard deviations out.
 BOWL, OUT = 0.2, 3.0
+# A step s bends a distance d by s²/2d; below half of this share of a deviation nothing is bent.
+STRAIGHT = 0.1
 # A flip within this many standard deviations of a distance is no flip.
 FLIPPED = 8.0
 # Points within so many standard deviations of each other flip together.
@@ -164,8 +166,11 @@ def not_a_bowl(network: Network, X: Floats, misfit: Misfit, sigma: float, chosen
     soft = soft[np.argsort(values[soft])][: max(60, n)]
     gradient = forces.gradient(n)
     flat = np.zeros(n, bool)
+    short = float(np.quantile(part.distance, 0.1))
     for mode in soft:
         step = vectors[:, mode].reshape(n, dim) * (OUT * sigma / np.sqrt(values[mode]))
+        if float(np.einsum("nd,nd->n", step, step).max()) < STRAIGHT * sigma * short:
+            break  # a step this small, and all that follow, bend no distance by as much as the noise
         foretold = (OUT * sigma) ** 2 / 2
         # Places that also listen to what was not seen are not quite a minimum of what was: without the slope.
         slope = float(np.vdot(gradient, step))

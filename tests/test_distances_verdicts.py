@@ -55,7 +55,7 @@ def apart(result, truth):
 # --- exact data ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [1, 16, 51, 210, 350, 378])
+@pytest.mark.parametrize("seed", [77, 79, 105, 210, 366, 390])
 def test_a_local_minimum_of_exact_data_is_not_the_end(seed):
     # Seeds at which the starts of the first release all end in local minima; its points were called determined.
     truth, D, dim = sparse(seed)
@@ -339,7 +339,7 @@ def test_any_true_of_a_callback_stops(answer):
 def test_phases_have_names():
     said = []
     with budget(told=said.append):
-        complete_distances(sparse(16)[1], 3, rng=16)
+        complete_distances(distances(points_in_cube(14, 3, rng=0)), 2, rng=0)
         complete_distances(noisy(20, 2, 0.02, seed=0)[1], 2, rng=0)
     assert {
         "placing points one after the other",

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.budget import checkpoint
+from unrelu.distances.alignment import align
 from unrelu.distances.curvature import dense_matrix
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.starts import explored, folds
@@ -30,6 +31,7 @@ __all__ = [
     "same_in_both",
     "searched",
     "special",
+    "still_there",
 ]
 
 Floats = NDArray[np.float64]
@@ -49,7 +51,7 @@ ALIKE = 1e-2
 # Distances, and places, that coincide to this share are no accident.
 COINCIDENCE = 1e-7
 # The misfit must rise by this share of what a bowl would, so many standard deviations out.
-BOWL, OUT = 0.2, 3.0
+BOWL, OUT = 0.25, 4.0
 # A step s bends a distance d by s²/2d; below half of this share of a deviation nothing is bent.
 STRAIGHT = 0.1
 # A flip within this many standard deviations of a distance is no flip.
@@ -129,6 +131,20 @@ def same_in_both(X: Floats, Y: Floats, chosen: Indices, tolerance: Floats | floa
         right = np.arange(len(kept)) != gone
         kept, apart = kept[right], apart[np.ix_(right, right)]
     return chosen[kept]
+
+
+def still_there(X: Floats, Y: Floats, chosen: Indices, reach: Floats) -> Indices:
+    """Those of the chosen points that Y, laid upon X, has within their reach: distances alone do not show a flip
+    across a line on which nearly all the others lie.
+    """
+    kept = chosen
+    while len(kept) > 1:
+        away = np.linalg.norm(align(Y[kept], X[kept])(Y[kept]) - X[kept], axis=1) / reach[kept]
+        worst = int(np.argmax(away))
+        if away[worst] <= 1:
+            break
+        kept = np.delete(kept, worst)
+    return kept
 
 
 def special(network: Network, X: Floats) -> bool:

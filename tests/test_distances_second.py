@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from unrelu.datasets import points_in_cube, within
 from unrelu.distances.advance import advanced
 from unrelu.distances.alignment import deviation
 from unrelu.distances.careful import carefully_grown, worst_gap
+from unrelu.distances.grading import graded_exact
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.order import own_order
 from unrelu.distances.patches import Patch, other_place
@@ -87,6 +89,27 @@ def test_a_stress_is_believed_in_general_position_and_not_for_a_mirror():
             assert {"local"} == set(word[3:8]) or {"local"} == set(word[8:])
         else:
             assert set(word) == {"generic"}
+
+
+def test_what_a_stress_says_of_an_unfinished_fit_is_not_believed():
+    # K(4,4) and a point on two legs, one of which is not met: the stress speaks of the others only.
+    X = np.random.default_rng(0).random((9, 2))
+    half = np.arange(9) % 2
+    seen = (half[:, None] != half) & (np.arange(9) < 8)[:, None] & (np.arange(9) < 8)
+    seen[8, :2] = seen[:2, 8] = True
+    network = network_of(X, seen)
+    for off, word in ((0.0, "generic"), (0.1, "local")):
+        wrong = (network.first == 0) & (network.second == 8)
+        data = replace(network, distance=network.distance + off * wrong)
+        search = SimpleNamespace(network=data, misfit=Misfit(), floor=1e-9, rng=np.random.default_rng(0))
+        grade = graded_exact(search, X, None, exact=off == 0)[1]
+        assert set(WORDS[grade[1:8]]) == {word}
+
+
+def test_not_a_bowl_without_a_distance():
+    points = np.random.default_rng(0).random((4, 2))
+    network = network_of(points, np.eye(4) > 0)
+    assert not not_a_bowl(network, points, Misfit(absence=False), 0.1, np.arange(4)).size
 
 
 def test_special_places_are_recognised():

@@ -173,7 +173,7 @@ def not_a_bowl(network: Network, X: Floats, misfit: Misfit, sigma: float, chosen
     part = network.part(chosen)
     places = X[chosen]
     n, dim = places.shape
-    if n * dim > 2 * MOST_UNKNOWNS or n < 2 or sigma <= 0:
+    if n * dim > 2 * MOST_UNKNOWNS or not len(part.first) or sigma <= 0:
         return chosen[:0]
     checkpoint()
     forces = part.forces(places, misfit)

@@ -21,7 +21,7 @@ from unrelu.distances.refine import refine
 from unrelu.distances.starts import explored
 from unrelu.distances.trilateration import cliques
 
-__all__ = ["CHANCE", "Evidence", "freedom_left", "gather", "is_noise"]
+__all__ = ["CHANCE", "Evidence", "freedom_left", "gather", "is_noise", "lopsided", "towering"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -79,7 +79,7 @@ def gather(network: Network, rng: np.random.Generator, floor: float) -> Evidence
         spectra.append(_spectrum(part))
         misfit, left = _fitted(part)
         squares, freedom = squares + misfit, freedom + left
-    higher = _towering(spectra, floor) or _lopsided(spectra)
+    higher = towering(spectra, floor) or lopsided(spectra)
     if not freedom:
         for core in _cores(network, rng):
             part, edges = _within(network, core)
@@ -148,7 +148,7 @@ def _spectrum(part: Network) -> Floats:
     return np.sort(np.delete(values, np.argmin(np.abs(values))))
 
 
-def _towering(spectra: list[Floats], floor: float) -> bool:
+def towering(spectra: list[Floats], floor: float) -> bool:
     """Whether the few largest eigenvalues of each group are of another kind than its others."""
     from scipy.special import fdtri
 
@@ -164,7 +164,7 @@ def _towering(spectra: list[Floats], floor: float) -> bool:
     return False
 
 
-def _lopsided(spectra: list[Floats]) -> bool:
+def lopsided(spectra: list[Floats]) -> bool:
     """Whether hardly any eigenvalue is negative."""
     positive = sum(float(np.sum(np.maximum(v, 0) ** 2)) for v in spectra)
     negative = sum(float(np.sum(np.minimum(v, 0) ** 2)) for v in spectra)

@@ -12,7 +12,16 @@ from unrelu.distances.network import Misfit, Network
 from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
 from unrelu.distances.polish import polished
 from unrelu.distances.rigidity import GENERIC, LOCAL, determinacy
-from unrelu.distances.second import LIKELY, MOST_SEARCHED, SAME, flippable, not_a_bowl, same_in_both, searched
+from unrelu.distances.second import (
+    LIKELY,
+    MOST_SEARCHED,
+    SAME,
+    flippable,
+    not_a_bowl,
+    same_in_both,
+    searched,
+    still_there,
+)
 from unrelu.distances.starts import small_enough
 from unrelu.distances.swarm import Springs, descend
 from unrelu.distances.trilateration import Body, look
@@ -163,10 +172,16 @@ def _searched(
     error = np.zeros(network.size)
     error[fixed] = np.sqrt(np.trace(cov, axis1=1, axis2=2))
     size = float(np.abs(X - X.mean(axis=0)).max())
-    tolerance = np.minimum(DISTINCT * (error[:, None] + error), COARSE * float(part.distance.mean())) + SAME * size
-    elsewhere = len(same_in_both(here[0], others.lowest, fixed, tolerance)) < len(fixed)
+    coarse = COARSE * float(part.distance.mean())
+    tolerance = np.minimum(DISTINCT * (error[:, None] + error), coarse) + SAME * size
+    reach = np.minimum(DISTINCT * error, coarse) + SAME * size
+
+    def alike(other: Floats, chosen: Indices) -> Indices:
+        return still_there(here[0], other, same_in_both(here[0], other, chosen, tolerance), reach)
+
+    elsewhere = len(alike(others.lowest, fixed)) < len(fixed)
     lower = search.followed(others.lowest) if others.value < first * (1 - LOWER) and elsewhere else None
     kept = fixed
     for other in others.places:
-        kept = same_in_both(here[0], other, kept, tolerance)
+        kept = alike(other, kept)
     return lower, kept

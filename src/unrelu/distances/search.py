@@ -32,7 +32,7 @@ Mask = NDArray[np.bool_]
 EXACT = 1e-9
 # Gaussian noise is beyond this many standard deviations once in two million distances; of many, the largest is within
 # the second. Beyond so many times the middle of the misfits there is no noise of one level.
-BEYOND, BEYOND_ALL, OUTLYING = 5.0, 6.0, 12.0
+BEYOND, BEYOND_ALL, OUTLYING = 5.0, 6.0, 9.0
 # Shares of a squared shortest path that are tried for the square of an unseen distance.
 SHARES = (0.8, 1.0, 0.6)
 # Beyond this many points one global start is all that is tried.
@@ -121,8 +121,9 @@ class Search:
         if known is not None:
             enough = self.squares(X) <= known**2 * float(chdtri(freedom, CHANCE))
             return bool(enough and gaps.max() <= BEYOND_ALL * known)
-        middle = 1.4826 * float(np.median(gaps)) * np.sqrt(len(gaps) / freedom)
-        one_level = gaps.max() <= OUTLYING * max(middle, self.evidence.level)
+        # Distances that nothing else checks are met in any case, and say nothing about the level.
+        checked = np.sort(gaps)[-freedom:]
+        one_level = checked[-1] <= OUTLYING * max(1.4826 * float(np.median(checked)), self.floor)
         return bool(one_level and not self.evidence.higher and is_noise(self.squares(X), freedom, self.evidence))
 
     def _note(self, one: Candidate) -> Candidate:

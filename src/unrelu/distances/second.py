@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.budget import checkpoint
+from unrelu.distances.alignment import align
 from unrelu.distances.curvature import dense_matrix
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.starts import explored, folds
@@ -30,6 +31,7 @@ __all__ = [
     "same_in_both",
     "searched",
     "special",
+    "still_there",
 ]
 
 Floats = NDArray[np.float64]
@@ -49,7 +51,9 @@ ALIKE = 1e-2
 # Distances, and places, that coincide to this share are no accident.
 COINCIDENCE = 1e-7
 # The misfit must rise by this share of what a bowl would, so many standard deviations out.
-BOWL, OUT = 0.2, 3.0
+BOWL, OUT = 0.25, 4.0
+# A step s bends a distance d by s²/2d; below half of this share of a deviation nothing is bent.
+STRAIGHT = 0.1
 # A flip within this many standard deviations of a distance is no flip.
 FLIPPED = 8.0
 # Points within so many standard deviations of each other flip together.
@@ -129,6 +133,20 @@ def same_in_both(X: Floats, Y: Floats, chosen: Indices, tolerance: Floats | floa
     return chosen[kept]
 
 
+def still_there(X: Floats, Y: Floats, chosen: Indices, reach: Floats) -> Indices:
+    """Those of the chosen points that Y, laid upon X, has within their reach: distances alone do not show a flip
+    across a line on which nearly all the others lie.
+    """
+    kept = chosen
+    while len(kept) > 1:
+        away = np.linalg.norm(align(Y[kept], X[kept])(Y[kept]) - X[kept], axis=1) / reach[kept]
+        worst = int(np.argmax(away))
+        if away[worst] <= 1:
+            break
+        kept = np.delete(kept, worst)
+    return kept
+
+
 def special(network: Network, X: Floats) -> bool:
     """Whether the places are no accident: points at one place, equal distances, or too many in one line or plane."""
     d = np.sort(network.distance)
@@ -155,7 +173,7 @@ def not_a_bowl(network: Network, X: Floats, misfit: Misfit, sigma: float, chosen
     part = network.part(chosen)
     places = X[chosen]
     n, dim = places.shape
-    if n * dim > 2 * MOST_UNKNOWNS or n < 2 or sigma <= 0:
+    if n * dim > 2 * MOST_UNKNOWNS or not len(part.first) or sigma <= 0:
         return chosen[:0]
     checkpoint()
     forces = part.forces(places, misfit)
@@ -164,8 +182,11 @@ def not_a_bowl(network: Network, X: Floats, misfit: Misfit, sigma: float, chosen
     soft = soft[np.argsort(values[soft])][: max(60, n)]
     gradient = forces.gradient(n)
     flat = np.zeros(n, bool)
+    short = float(np.quantile(part.distance, 0.1))
     for mode in soft:
         step = vectors[:, mode].reshape(n, dim) * (OUT * sigma / np.sqrt(values[mode]))
+        if float(np.einsum("nd,nd->n", step, step).max()) < STRAIGHT * sigma * short:
+            break  # a step this small, and all that follow, bend no distance by as much as the noise
         foretold = (OUT * sigma) ** 2 / 2
         # Places that also listen to what was not seen are not quite a minimum of what was: without the slope.
         slope = float(np.vdot(gradient, step))

@@ -101,6 +101,8 @@ def _cut_short(search: Search, code: Stop) -> Solved:
 
 
 def _solved(search: Search, given: Floats | None, start: str) -> Solved:
+    phase("looking for points that all see each other")
+    _ = search.told
     best, body = search.given(given) if given is not None else search.auto(start)
     network = search.network
     for done in range(RESUMPTIONS):

@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 # Up to this many points, dozens of starts are tried before anything is said about a fit above its floor.
 FEW = 100
 # Unknowns, and how many starts are tried in all where they are no more.
-STARTS = ((40, 192), (80, 96), (160, 48), (MOST_UNKNOWNS, 24))
+STARTS = ((40, 256), (80, 192), (160, 64), (MOST_UNKNOWNS, 24))
 # Iterations with more dimensions, in which there are few local minima, before the points are flattened.
 RAISED = 20
 # Planes through dim points that are tried as mirrors.

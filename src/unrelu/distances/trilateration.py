@@ -8,6 +8,7 @@ best-conditioned first, all points of a round at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,7 @@ def look(network: Network, rows: Indices, placed: Mask) -> Sight:
 
 def sums(sight: Sight, values: Floats) -> Floats:
     """Sum over each point's entries; values of shape (entries, ...)."""
-    flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
+    flat = values.reshape(len(values), prod(values.shape[1:]))
     result = np.empty((len(sight.count), flat.shape[1]))
     for k in range(flat.shape[1]):
         result[:, k] = np.bincount(sight.owner, flat[:, k], len(sight.count))

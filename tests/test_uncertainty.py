@@ -528,7 +528,7 @@ def test_interval_is_students():
     np.testing.assert_allclose(low, completion.entries(0, np.arange(5)) - half)
 
 
-def test_auto_looks_at_pattern_and_values():
+def test_auto_looks_at_the_pairs_that_were_seen_twice():
     _, X = noisy(30, 2, 0.1, True, 0)
     U = np.random.default_rng(0).standard_normal((30, 2))
     assert ErrorBars(U, Observations.of(X)).noise.pairs == "one"
@@ -536,8 +536,13 @@ def test_auto_looks_at_pattern_and_values():
     i, j = np.argwhere(~np.isnan(X) & ~np.eye(30, dtype=bool))[0]
     other[i, j] = np.nextafter(X[i, j], np.inf)
     assert ErrorBars(U, Observations.of(other)).noise.pairs == "independent"
-    other[i, j] = np.nan
-    assert ErrorBars(U, Observations.of(other)).noise.pairs == "independent"
+    # One direction only of some pairs: the others say that a pair has one noise, and freedom is counted in pairs.
+    other[np.triu(np.ones(X.shape, bool), 20)] = np.nan
+    other[i, j] = X[i, j]
+    noise = ErrorBars(U, Observations.of(other, threshold=None)).noise
+    seen = ~np.isnan(other)
+    assert noise.pairs == "one"
+    assert noise.degrees_of_freedom == np.triu(seen | seen.T).sum() - (30 * 2 - 1) < seen.sum() - (30 * 2 - 1)
 
 
 def test_pairs_reach_the_error_bars():

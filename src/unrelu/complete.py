@@ -88,7 +88,7 @@ def complete(
         For history and summaries only, never used in solving.
     pairs : {"auto", "one", "independent"}
         Whether (i, j) and (j, i) carry one noise or two, for :meth:`Completion.standard_errors`. ``auto``: one if
-        pattern and values are exactly symmetric.
+        they agree exactly wherever both were seen.
     rng : int, Generator or None
         For the start; the same seed gives the same answer.
     callback : callable, optional

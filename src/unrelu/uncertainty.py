@@ -109,7 +109,7 @@ class ErrorBars:
     observations : Observations
         What it was fitted to; what absence says is not used.
     pairs : {"auto", "one", "independent"}
-        Whether (i, j) and (j, i) carry one noise or two. ``auto``: one if pattern and values are exactly symmetric.
+        Whether (i, j) and (j, i) carry one noise or two. ``auto``: one if they agree exactly wherever both were seen.
     determined : boolean ndarray of shape (n,), optional
         Rows that the data determine. Entries in others have an infinite error, and what was seen of them is left out.
     rng : int, Generator or None, default 0

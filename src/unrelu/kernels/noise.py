@@ -36,8 +36,8 @@ FAR = 6.0
 
 
 def seen_alike(kernel: TiledKernel) -> bool:
-    """Whether pattern and values are exactly symmetric."""
-    return kernel.constant == 0 and not any((tile.seen == 1).any() for tile in kernel.tiles)
+    """Whether every pair that was seen twice has exactly the same value both times."""
+    return bool(kernel.constant == 0)
 
 
 def seen_evenly(kernel: TiledKernel) -> bool:

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 # Unknowns up to which it is worth its time, starts, and steps of each.
 UNKNOWNS, STARTS, STEPS = 90, 18, 60
 # As shares of the largest entry: agreement with what was seen, and a difference that no rounding makes of it.
-AGREES, DIFFERS = 1e-11, 1e-4
+AGREES, DIFFERS = 1e-13, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ def _solved(seen: Seen, V: Floats) -> Floats:
     damping, (gap, J) = 1e-2, seen.gaps(V)
     cost = float(gap @ gap)
     for _ in range(STEPS):
-        if cost < AGREES**2 / 1e4 or damping > 1e8:
+        if cost < AGREES**2 / 1e6 or damping > 1e8:
             break
         normal, slope = J.T @ J, J.T @ gap
         spread = float(np.trace(normal)) / len(normal) or 1.0

@@ -1,7 +1,8 @@
 """What linearising a fit at U overlooks: two moves multiplied, and rows that have a mirror image.
 
 Noise moves entry (i, j) by u_i·δ_j + u_j·δ_i + δ_i·δ_j. Where u_i and u_j are both small the last term is all there is;
-its variance is tr(C_iC_j), and 2 tr(C_i²) on the diagonal.
+its variance is tr(C_iC_j), and 2 tr(C_i²) on the diagonal. What rows do together where they are held weakly is known if
+the whole covariance is: :class:`Covariance`.
 
 A row that sees its own diagonal entry may have two places. With L = Σ w_ij u_j u_jᵀ and h = Σ w_ij m_ij u_j over the
 others it sees, and v the eigenvector of L with the least eigenvalue, the mirror image x = u_i − 2tv, t = v·u_i, keeps
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.covariance import Covariance
 from unrelu.observations import Observations
 from unrelu.sensitivity import RowFormula
 
@@ -48,12 +50,15 @@ class BeyondLinear:
         2tv of rows that may have to be mirrored, 0 for the others.
     sigma : float
         Of the noise.
+    scales : ndarray of shape (r,)
+        Size of the rows along each column of the basis.
     """
 
     factor: Doubles
     covariance: Doubles
     mirror: Doubles
     sigma: float
+    scales: Doubles
 
     @classmethod
     def of(
@@ -76,12 +81,14 @@ class BeyondLinear:
                 errors = sigma * np.sqrt(np.einsum("ikl,k,l->i", covariance, weakest, weakest))
                 raised = _raised(observations, factor, (factor @ weakest, errors), int(i), along)
                 mirror[i] = 2 * along * weakest if raised <= TOLD_APART * sigma**2 else 0
-        return cls(factor, covariance, mirror, sigma)
+        return cls(factor, covariance, mirror, sigma, scales)
 
-    def variances(self, i: Indices, j: Indices) -> Doubles:
-        """What is to be added to σ² times the linear variance of some entries."""
-        products = np.einsum("ekl,ekl->e", self.covariance[i], self.covariance[j])
-        squares = np.where(i == j, 2, 1) * products * self.sigma**4
+    def variances(self, i: Indices, j: Indices, whole: Covariance | None = None) -> Doubles:
+        """What is to be added to σ² times the linear variance of some entries; ``whole`` if it is known."""
+        products = np.einsum("ekl,ekl->e", self.covariance[i], self.covariance[j]) * np.where(i == j, 2, 1)
+        if whole is not None:
+            products += whole.bends(i, j)
+        squares = products * self.sigma**4
         one, other = (np.einsum("ek,ek->e", self.mirror[a], self.factor[b]) for a, b in ((i, j), (j, i)))
         found: Doubles = squares + np.where(i == j, 0, one**2 + other**2)
         return found

@@ -27,6 +27,21 @@ ZERO = 1e-11
 # An entry that the kernel moves by more than this share of what a direction of that length can is open. The kernel is
 # known to about rounding over the gap to the next eigenvalue.
 OPEN = 1e-4
+# Directions along which the second order is looked at.
+WEAKEST = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Bend:
+    """A term z_k z_l of second order in two independent standard normal numbers.
+
+    With d = ``one`` and e = ``other``, entry (i, j) changes by (d_i·e_j + d_j·e_i)/2 too. The seen entries do not allow
+    that, and the rows give way by ``answer``: rows that turn together keep their lengths.
+    """
+
+    one: Doubles
+    other: Doubles
+    answer: Doubles
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +57,21 @@ class Covariance:
         Kernel of A, orthonormal in the metric of D.
     alone : ndarray of shape (m, r, r)
         D⁻¹: what the rows' moves would be with the others held fixed.
+    scales : ndarray of shape (r,)
+        Size of the rows along each column of the basis.
+    weakest : list of Bend
+        Of the directions in which noise moves the rows furthest.
     """
 
     basis: Doubles
     moves: Doubles
     unseen: Doubles
     alone: Doubles
+    scales: Doubles
+    weakest: list[Bend]
 
     @classmethod
-    def of(cls, basis: NDArray[np.floating[Any]], times: Counts, *, one: bool) -> Covariance:
+    def of(cls, basis: NDArray[np.floating[Any]], times: Counts, scales: Doubles, *, one: bool) -> Covariance:
         """From how often each pair was seen, an (m, m) table with at most 1 on its diagonal.
 
         Every row must see r independent others: its own block has an inverse.
@@ -72,9 +93,14 @@ class Covariance:
             B = _normal_matrix(V, times.astype(np.float64) ** 2).reshape(m * r, m * r)
             middle = inverse[:, None] * (seen.T @ B @ seen) * inverse[None, :]
             moves = seen @ middle @ seen.T
+            spread, mixed = np.linalg.eigh((middle + middle.T) / 2)
+            far = (seen @ mixed[:, -WEAKEST:]) * np.sqrt(np.maximum(spread[-WEAKEST:], 0))
         else:
             moves = (seen * inverse) @ seen.T
-        return cls(V, moves.reshape(m, r, m, r), full[:, zero].reshape(m, r, -1), np.matmul(halves, halves))
+            far = (seen * np.sqrt(inverse))[:, :WEAKEST]  # eigenvalues ascend, their inverses descend
+        bends = _bends(V, times.astype(np.float64), scales, far.T.reshape(-1, m, r), seen, inverse)
+        unseen, alone = full[:, zero].reshape(m, r, -1), np.matmul(halves, halves)
+        return cls(V, moves.reshape(m, r, m, r), unseen, alone, scales, bends)
 
     def variances(self, i: Indices, j: Indices) -> Doubles:
         """Variance of some entries for unit noise; infinite where the seen entries leave them open."""
@@ -86,10 +112,42 @@ class Covariance:
         size = np.sqrt(_forms(self.alone[i], V[j]) + _forms(self.alone[j], V[i]))
         return np.where(np.linalg.norm(pushed, axis=1) > OPEN * size, np.inf, np.maximum(found, 0))
 
+    def bends(self, i: Indices, j: Indices) -> Doubles:
+        """Mean square, for unit noise, of what linearising leaves out along the weakest directions."""
+        trace, squares = np.zeros(len(i)), np.zeros(len(i))
+        V = self.basis
+        for bend in self.weakest:
+            one, other = bend.one, bend.other / self.scales**2
+            entry = _products(one[i], other[j]) + _products(one[j], other[i])
+            entry += _products(V[i], bend.answer[j]) + _products(V[j], bend.answer[i])
+            same = bend.one is bend.other
+            trace += entry / 2 if same else 0
+            squares += (entry / 2) ** 2 * (1 if same else 2)
+        return trace**2 + 2 * squares
+
+
+def _products(one: Doubles, other: Doubles) -> Doubles:
+    """Row by row."""
+    found: Doubles = np.einsum("ek,ek->e", one, other)
+    return found
+
 
 def _forms(matrices: Doubles, vectors: Doubles) -> Doubles:
     """vᵀCv for each."""
     found: Doubles = np.einsum("ek,ekl,el->e", vectors, matrices, vectors)
+    return found
+
+
+def _bends(V: Doubles, weights: Doubles, scales: Doubles, far: Doubles, seen: Doubles, inverse: Doubles) -> list[Bend]:
+    """All pairs of directions; the answer to a change Q of the seen entries is −A⁺JᵀWQ, A⁺ = seen·inverse·seenᵀ."""
+    found, weights = [], weights.copy()
+    weights[np.diag_indices_from(weights)] *= 2  # the derivative of a diagonal entry is 2v_i
+    for k, one in enumerate(far):
+        for other in far[: k + 1]:
+            change = one / scales**2 @ other.T
+            pull = (weights * (change + change.T)) @ V
+            answer = -(seen @ (inverse * (seen.T @ pull.ravel())))
+            found.append(Bend(one, one if other is far[k] else other, answer.reshape(V.shape)))
     return found
 
 

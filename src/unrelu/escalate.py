@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from unrelu.history import Stop, Verdict, in_units
 from unrelu.initialise import Start, Tailored
 from unrelu.outside import fitted_outside
 from unrelu.placement import Placement, furthest_placement, steadied, undetermined
-from unrelu.problems.psd import PSDProblem
+from unrelu.problems.psd import Point, PSDProblem
 from unrelu.restarts import restarts
 from unrelu.run import Outcome
 from unrelu.side_by_side import MOST_UNKNOWNS, best_of_many, count_of_starts
@@ -36,6 +37,8 @@ AGREEMENT = 1e-3
 SMALL, DOZENS = 100, 40
 # Where starts run side by side, this often, each time around the best so far.
 SIDE_BY_SIDE, MANY = 2, "many at once"
+# Dozens of starts around a fit that is at the noise already, as often as they lead lower.
+CHECK = "dozens at once"
 # Passes over the matrix (evaluations and curvature products) after which no further start is tried.
 BUDGET = 20_000
 # Further starts worth so many times the first fit: only then "nothing lower was found" says anything.
@@ -44,6 +47,8 @@ TEN_TIMES = 10.0
 EXPLORING, LOWER = RelativeGradientNormBelow(1e-7) | MaxIterations(80), 1e-4
 # Past the counting limit a perfect fit is one of many: one start, so many iterations, this relative residual will do.
 PAST_THE_LIMIT, PERFECT = 100, {"float64": 1e-9, "float32": 1e-4}
+# Of up to SMALL rows some may have a place nevertheless: so many starts, or until two lead to the same fit.
+STARTS_PAST_THE_LIMIT = 6
 # Relative residual of a fit that has all its digits.
 SHARP = {"float64": 1e-12, "float32": 1e-5}
 # Steps in which rows with a place and those without are fitted together, where there is noise.
@@ -95,6 +100,7 @@ class _Search:
     values: list[float] = field(default_factory=list)
     passes: list[float] = field(default_factory=list)
     floor: Floor | None = None
+    lower: bool = True  # whether the last start led lower
 
     @property
     def problem(self) -> PSDProblem:
@@ -102,8 +108,9 @@ class _Search:
 
     def found(self) -> Attempts:
         """Try until the fit is at its floor, somebody wants the answer now, or enough was tried."""
-        for name, make in self._starts():
-            outcome = make(None if self.best is None else self.best.point.factor)
+        for name, make in self._starts_and_checks():
+            before = None if self.best is None else self.best.point
+            outcome = make(None if before is None else before.factor)
             self.tried.append(name)
             self.passes.append(float(np.nansum(outcome.history.column("inner"))) + 2 * len(outcome.history))
             if self.best is None or outcome.point.value < self.best.point.value:
@@ -112,9 +119,9 @@ class _Search:
                 return self._ended(replace(self.best, verdict=outcome.verdict))
             if outcome.verdict.converged:
                 self.values.append(outcome.point.value)
-            nearly = noiseless(self.problem, self.best.point.value, loosely=True)
-            hopeless = self.past_the_limit and (nearly or self.problem.size > SMALL)
-            if hopeless or self._at_floor() or self._tried_enough():
+            self.lower = before is None or self.best.point.value < (1 - LOWER) * before.value
+            at_floor = self._at_floor() and not self._to_check()
+            if at_floor or self._one_of_many(before, outcome) or self._tried_enough():
                 break
         assert self.best is not None
         evidence = Evidence(
@@ -146,6 +153,26 @@ class _Search:
             self.floor = Floor.of(self.problem.observations, self.problem.rank, self.task.rng)
         return self.floor.told(self.problem, value)
 
+    def _one_of_many(self, before: Point | None, last: Outcome) -> bool:
+        """Whether a fit past the counting limit is as good as any: nothing lower would be the answer either."""
+        assert self.best is not None
+        if not self.past_the_limit:
+            return False
+        again = before is not None and abs(last.point.value - before.value) <= AGREEMENT * before.value
+        nearly = noiseless(self.problem, self.best.point.value, loosely=True)
+        return nearly or again or self.problem.size > SMALL or len(self.tried) >= STARTS_PAST_THE_LIMIT
+
+    def _to_check(self) -> bool:
+        """Whether a fit at the noise of a small problem is still to be checked: noise hides a wrong row."""
+        assert self.best is not None
+        if noiseless(self.problem, self.best.point.value) or not self._few_unknowns or self.past_the_limit:
+            return False
+        return self.lower or self.tried[-1] != CHECK
+
+    @property
+    def _few_unknowns(self) -> bool:
+        return self.problem.size * self.problem.rank <= MOST_UNKNOWNS
+
     def _tried_enough(self) -> bool:
         if self.problem.size <= SMALL and self.starts < DOZENS:
             return False
@@ -154,8 +181,8 @@ class _Search:
     @property
     def starts(self) -> int:
         """How many starts were tried, each of those that ran side by side included."""
-        many = count_of_starts(self.problem.size * self.problem.rank)
-        return sum(many if name == MANY else 1 for name in self.tried)
+        counts = {MANY: count_of_starts(self.problem.size * self.problem.rank), CHECK: DOZENS}
+        return sum(counts.get(name, 1) for name in self.tried)
 
     def _ten_times(self) -> bool:
         """Whether the starts after the first cost ten times what that cost; at small sizes, dozens of starts too."""
@@ -179,52 +206,61 @@ class _Search:
             return None
         return HeldOut.of(self.problem, self.best.point.factor, self.task.solver, self.task.rng)
 
+    def _starts_and_checks(self) -> Iterator[tuple[str, Callable[[Array | None], Outcome]]]:
+        """The starts; whenever one of them leads to the noise of a small problem, dozens around it."""
+        for start in self._starts():
+            yield start
+            while self._at_floor() and self._to_check():
+                dozens = partial(best_of_many, self.problem, self.task.rng, most=DOZENS)
+                yield CHECK, self._fitting(CHECK, dozens)
+
     def _starts(self) -> Iterator[tuple[str, Callable[[Array | None], Outcome]]]:
         """Names, and what makes an outcome from the best factor so far (in units)."""
-        task, problem = self.task, self.problem
-        observations, rank, rng, dtype = problem.observations, problem.rank, task.rng, problem.dtype
-        root = dtype.type(np.sqrt(observations.unit))
-        rule = self._rule()
-
-        def fitting(name: str, make: Callable[[Array | None], Array]) -> Callable[[Array | None], Outcome]:
-            def run_from(best: Array | None) -> Outcome:
-                phase(f"starting ({name})")
-                factor = make(best)
-                phase(f"fitting (from {name})")
-                if self.best is None or self.past_the_limit:
-                    return task.attempt(name, factor, rule)
-                # Whether a further start leads lower shows long before its last digits.
-                rough = task.attempt(name, factor, rule | EXPLORING)
-                if rough.verdict.code in CUT_SHORT or not rough.point.value < (1 - LOWER) * self.best.point.value:
-                    return rough
-                return task.attempt(name, rough.point.factor, rule)
-
-            return run_from
+        problem, rng = self.problem, self.task.rng
+        observations, rank = problem.observations, problem.rank
+        root = problem.dtype.type(np.sqrt(observations.unit))
 
         def fresh(start: Start) -> Callable[[Array | None], Outcome]:
-            return fitting(start.name, lambda _: start(observations, rank, rng) / root)
+            return self._fitting(start.name, lambda _: start(observations, rank, rng) / root)
 
         if self.placement is not None:
             placed = self.placement
             if placed.placed.all():
-                yield "clique", fitting("clique", lambda _: placed.factor)
+                yield "clique", self._fitting("clique", lambda _: placed.factor)
             else:
                 yield "clique", lambda _: self._part_and_rest(placed)
         yield "tailored", fresh(Tailored())
         yield (
             "staircase",
-            fitting(
+            self._fitting(
                 "staircase",
                 lambda best: Tailored()(observations, rank, rng) / root if best is None else staircase(problem, best),
             ),
         )
         yield "rank-increasing", fresh(RankIncreasing())
         yield "shrinking", fresh(Shrinking())
-        if problem.size * rank <= MOST_UNKNOWNS:
+        if self._few_unknowns:
             for _ in range(SIDE_BY_SIDE):
-                yield MANY, fitting(MANY, lambda best: best_of_many(problem, rng, best))
+                yield MANY, self._fitting(MANY, lambda best: best_of_many(problem, rng, best))
         for name, make in restarts(problem, rng):
-            yield name, fitting(name, make)
+            yield name, self._fitting(name, make)
+
+    def _fitting(self, name: str, make: Callable[[Array | None], Array]) -> Callable[[Array | None], Outcome]:
+        task, rule = self.task, self._rule()
+
+        def run_from(best: Array | None) -> Outcome:
+            phase(f"starting ({name})")
+            factor = make(best)
+            phase(f"fitting (from {name})")
+            if self.best is None or self.past_the_limit:
+                return task.attempt(name, factor, rule)
+            # Whether a further start leads lower shows long before its last digits.
+            rough = task.attempt(name, factor, rule | EXPLORING)
+            if rough.verdict.code in CUT_SHORT or not rough.point.value < (1 - LOWER) * self.best.point.value:
+                return rough
+            return task.attempt(name, rough.point.factor, rule)
+
+        return run_from
 
     def _rule(self) -> StoppingRule:
         if not self.past_the_limit:

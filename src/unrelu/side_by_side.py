@@ -30,15 +30,17 @@ def count_of_starts(unknowns: int) -> int:
     return int(min(MOST_STARTS, NUMBERS / max(unknowns, 1) ** 2))
 
 
-def best_of_many(problem: PSDProblem, rng: np.random.Generator, around: NDArray[Any] | None = None) -> Floats:
-    """The factor (in units) with the lowest objective that many starts lead to.
+def best_of_many(
+    problem: PSDProblem, rng: np.random.Generator, around: NDArray[Any] | None = None, most: int = MOST_STARTS
+) -> Floats:
+    """The factor (in units) with the lowest objective that many starts lead to, ``most`` at most.
 
     A third of the starts are random; a third are ``around``, with some rows thrown anywhere; a third mirror some of its
     rows, for a mirror image of a group of rows is what a wrong fit most often has.
     """
     n, r = problem.size, problem.rank
     weights, absent, target, sign = _dense(problem)
-    count = max(count_of_starts(n * r), 8)
+    count = min(max(count_of_starts(n * r), 8), most)
     size = np.sqrt(problem.norm / np.sqrt(problem.observations.count) / np.sqrt(r))
     starts = size * rng.standard_normal((count, n, r)) * rng.uniform(0.5, 2.0, (count, 1, 1))
     if around is not None:

@@ -257,15 +257,16 @@ class ErrorBars:
         fit = self._fit
         assert fit.rows is not None
         assert fit.beyond is not None
-        a, b = fit.place[i], fit.place[j]
+        a, b, whole = fit.place[i], fit.place[j], None
         if method == EXACT and fit.small:
-            linear = self._covariance.variances(a, b)
+            whole = self._covariance
+            linear = whole.variances(a, b)
         elif method == EXACT:
             linear = self._exact(a, b)
         else:
             source: RowFormula | Samples = fit.rows if method == ROWS else self._samples
             linear = source.variances(a, b, self.observations.times_seen(i, j))
-        return np.maximum(linear, 0) * fit.beyond.sigma**2 + fit.beyond.variances(a, b)
+        return np.maximum(linear, 0) * fit.beyond.sigma**2 + fit.beyond.variances(a, b, whole)
 
     @owning_the_cores()
     def _exact(self, a: Indices, b: Indices) -> Doubles:
@@ -276,9 +277,10 @@ class ErrorBars:
     def _covariance(self) -> Covariance:
         fit, everyone = self._fit, self._fit.kept
         assert fit.rows is not None
+        assert fit.beyond is not None
         times = self.observations.times_seen(*(np.ravel(index) for index in np.meshgrid(everyone, everyone)))
         with owning_the_cores():
-            return Covariance.of(fit.rows.basis, times.reshape(len(everyone), -1), one=fit.rows.one)
+            return Covariance.of(fit.rows.basis, times.reshape(len(everyone), -1), fit.beyond.scales, one=fit.rows.one)
 
     @cached_property
     def _samples(self) -> Samples:

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from unrelu.attach import Frame
 from unrelu.budget import checkpoint
-from unrelu.certificates.agreement import TINY, noise_level
+from unrelu.certificates.agreement import TINY, gaps, noise_level
 from unrelu.certificates.determinacy import GENERIC, LOCAL, NO, Determinacy
 from unrelu.certificates.elsewhere import found_elsewhere
 from unrelu.certificates.gluing import ruled_out
@@ -65,8 +65,8 @@ def with_rows_outside(
     if not regular:
         generic = _held_alone(mask, factor[rows], known, generic, rng)
     outside = generic[len(stand_in) :]
+    noise = 0.0 if found.agrees else noise_level(observations, factor)
     if outside.any():
-        noise = 0.0 if found.agrees else noise_level(observations, factor)
         outside &= ~found_elsewhere(observations, factor, body, rest, outside, rng, regular=regular, noise=noise)
     if not known.any() and generic.any() and not stresses.conic_strength(rng, generic) > 0:
         generic[:] = False
@@ -78,7 +78,8 @@ def with_rows_outside(
     # Rows of a smaller proved component join the largest only if they are determined with it.
     won &= (components[rest] < 0) | (word == GENERIC)
     rank_of[rest[won]], components[rest[won]] = word[won], 0
-    return _closed(observations, factor, replace(found, rank_of=rank_of, components=components), rest)
+    found = replace(found, rank_of=rank_of, components=components)
+    return _closed(observations, factor, found, rest, exact=bool(known.any()) or found.agrees)
 
 
 def _held_alone(mask: Bools, factor: Floats, known: Bools, generic: Bools, rng: np.random.Generator) -> Bools:
@@ -101,8 +102,13 @@ def _held_alone(mask: Bools, factor: Floats, known: Bools, generic: Bools, rng: 
     return kept
 
 
-def _closed(observations: Observations, factor: Floats, found: Determinacy, rest: Indices) -> Determinacy:
-    """A row that sees r independent determined rows is determined by linear equations, whatever a test found."""
+def _closed(
+    observations: Observations, factor: Floats, found: Determinacy, rest: Indices, *, exact: bool
+) -> Determinacy:
+    """A row that sees r independent determined rows is determined by linear equations, whatever a test found.
+
+    Rows that are the same differ by the root of the misfit in a fit that is not ``exact``: no direction of their own.
+    """
     rank_of, components = found.rank_of.copy(), found.components.copy()
     while True:
         checkpoint()
@@ -110,7 +116,8 @@ def _closed(observations: Observations, factor: Floats, found: Determinacy, rest
         left = np.setdiff1d(rest, body)
         if left.size == 0 or body.size < factor.shape[1]:
             break
-        frame = Frame.of(factor[body], DEFICIENT)
+        off = 0.0 if exact else float(gaps(observations, factor, body, body).max())
+        frame = Frame.of(factor[body], max(DEFICIENT, float(np.sqrt(off / np.mean(np.sum(factor[body] ** 2, axis=1))))))
         _, seen = observations.pairs(left, body)
         enough = [frame.solve_one(mask, np.zeros(len(body)))[1] == factor.shape[1] for mask in seen]
         if not any(enough):

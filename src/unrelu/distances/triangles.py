@@ -29,10 +29,11 @@ def check_triangles(ranges: Ranges, rng: np.random.Generator) -> None:
     edge, one, other, middle = _triangles(ranges, rng)
     if not edge.size:
         return
-    d = ranges.distance
+    unit = float(ranges.distance.max()) or 1.0  # squares of distances near 1e200 are no numbers
+    d = ranges.distance / unit
     excess = d[edge] - d[one] - d[other]
     if ranges.sigma is not None:
-        s = ranges.sigma
+        s = ranges.sigma / unit
         slack = BEYOND_NOISE * np.sqrt(s[edge] ** 2 + s[one] ** 2 + s[other] ** 2) + ranges.rounding * d[edge]
         k = int(np.argmax(excess - slack))
         if excess[k] > slack[k]:
@@ -53,7 +54,7 @@ def check_triangles(ranges: Ranges, rng: np.random.Generator) -> None:
     worst = int(np.argmax(share))
     if share[worst] > GROSS:
         k = order[start[worst] + count[worst] - 1]
-        raise _broken(ranges, edge[k], one[k], other[k], middle[k], f"{excess[k]:.3g}")
+        raise _broken(ranges, edge[k], one[k], other[k], middle[k], f"{excess[k] * unit:.3g}")
 
 
 def _broken(ranges: Ranges, edge: Any, one: Any, other: Any, middle: Any, by: str) -> InputError:

@@ -14,8 +14,10 @@ from unrelu.floor import noiseless
 from unrelu.history import Stop, Verdict
 from unrelu.pieces import pieces
 from unrelu.problems.psd import Point, PSDProblem
+from unrelu.stopping import MaxIterations
 from unrelu.task import CUT_SHORT, Task
 from unrelu.turning import turned_together
+from unrelu.verdicts import contradicts_absence
 
 __all__ = ["complete_by_piece"]
 
@@ -23,6 +25,8 @@ Array = NDArray[np.floating[Any]]
 
 # Pieces named in a verdict.
 MOST_NAMED = 4
+# Orders in which pieces are turned against each other, and steps in which all of them are then fitted together.
+ORDERS, TOGETHER = 4, 60
 # A whole is as good as its worst piece; every other code is worse than these.
 FROM_BEST = (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK)
 
@@ -52,7 +56,7 @@ def complete_by_piece(task: Task) -> Attempts:
     assert first is not None
     point = _turned(task, factor, parts)
     task.offer("piece by piece", point)
-    verdict = _verdict(task, parts, verdicts)
+    verdict = _verdict(task, parts, verdicts, point)
     outcome = replace(first.outcome, point=point, objective=point.value, verdict=verdict, history=task.history)
     largest = np.setdiff1d(parts[0], parts[0][first.undetermined])
     missing = np.setdiff1d(np.arange(problem.size), largest)
@@ -69,15 +73,23 @@ def _cut_short(problem: PSDProblem, factor: NDArray[np.float64], first: Attempts
 def _turned(task: Task, factor: NDArray[np.float64], parts: list[NDArray[np.intp]]) -> Point:
     """Where absence speaks of the entries between pieces, frames in which it is heard; else the frames as they are."""
     problem = task.problem
-    point = problem.evaluate(factor.astype(problem.dtype))
-    if not problem.loss.uses_absence or noiseless(problem, point.value):
-        return point
-    turned = problem.evaluate(turned_together(problem, factor, parts, task.rng).astype(problem.dtype))
-    return turned if turned.value < point.value else point
+    best = problem.evaluate(factor.astype(problem.dtype))
+    if not problem.loss.uses_absence:
+        return best
+    order = parts
+    for _ in range(ORDERS):
+        if noiseless(problem, best.value):
+            return best
+        turned = problem.evaluate(turned_together(problem, factor, order, task.rng).astype(problem.dtype))
+        # The pieces together: what they are alone may leave them room.
+        turned = task.attempt("piece by piece", turned.factor, task.stopping | MaxIterations(TOGETHER)).point
+        best = turned if turned.value < best.value else best
+        order = [parts[k] for k in task.rng.permutation(len(parts))]
+    return best
 
 
-def _verdict(task: Task, parts: list[NDArray[np.intp]], verdicts: list[Verdict]) -> Verdict:
-    """That of the piece with the least to say for itself."""
+def _verdict(task: Task, parts: list[NDArray[np.intp]], verdicts: list[Verdict], point: Point) -> Verdict:
+    """That of the piece with the least to say for itself, unless what absence says between pieces does not hold."""
     names = [task.named(rows) for rows in parts[:MOST_NAMED]]
     more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
     words = (
@@ -86,4 +98,9 @@ def _verdict(task: Task, parts: list[NDArray[np.intp]], verdicts: list[Verdict])
     )
     worst = max(verdicts, key=lambda verdict: FROM_BEST.index(verdict.code) if verdict.code in FROM_BEST else np.inf)
     alone = len(parts[0]) == 1 and worst.code is Stop.FITTED
-    return Verdict(Stop.UNDERDETERMINED if alone else worst.code, f"{worst.reason}; {words}")
+    code = Stop.UNDERDETERMINED if alone else worst.code
+    contradicted = not noiseless(task.problem, point.value) and contradicts_absence(task.problem, point)
+    if code in (Stop.FITTED, Stop.FITTED_TO_NOISE) and contradicted:
+        code = Stop.STATIONARY
+        words += "; no frames were found in which what absence says of these holds"
+    return Verdict(code, f"{worst.reason}; {words}")

@@ -12,13 +12,13 @@ from unrelu.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.held_out import HeldOut
 from unrelu.history import Stop, Verdict
 from unrelu.losses import Observed
-from unrelu.problems.psd import PSDProblem
+from unrelu.problems.psd import Point, PSDProblem
 from unrelu.remarks import contradiction
 from unrelu.run import Outcome, run
 from unrelu.solvers import GaussNewton, Solver
 from unrelu.stopping import MaxIterations, RelativeGradientNormBelow
 
-__all__ = ["Evidence", "judged", "verdict_on_best"]
+__all__ = ["Evidence", "contradicts_absence", "judged", "verdict_on_best"]
 
 # A residual matrix whose lowest eigenvalue is above this share of its norm, below zero, counts as semidefinite.
 OPTIMAL = 1e-6
@@ -119,7 +119,7 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
     floor, held_out = evidence.floor, evidence.held_out
     if contradicted is None and floor is not None and floor.reached(problem, outcome.point.value):
         return Verdict(Stop.FITTED_TO_NOISE, f"{said}; the data are fitted to their noise ({words})")
-    absence_fails = _contradicts_absence(problem, outcome, ABSENT)
+    absence_fails = contradicts_absence(problem, outcome.point)
     if contradicted is None and _globally_optimal(problem, outcome) and not absence_fails:
         return Verdict(
             Stop.FITTED_TO_NOISE,
@@ -134,7 +134,7 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
             f"rank: what is left is noise ({words})",
         )
     tellable = _spare(problem) > 0 and _residual(problem, outcome) <= NOISE
-    tellable = tellable and not _contradicts_absence(problem, outcome, FEW_ABSENT)
+    tellable = tellable and not contradicts_absence(problem, outcome.point, FEW_ABSENT)
     if contradicted is None and evidence.exhausted and tellable:
         return Verdict(
             Stop.FITTED_TO_NOISE,
@@ -173,10 +173,10 @@ def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdi
     )
 
 
-def _contradicts_absence(problem: PSDProblem, outcome: Outcome, share: float) -> bool:
+def contradicts_absence(problem: PSDProblem, point: Point, share: float = ABSENT) -> bool:
     """Whether so much of the misfit is that of absent entries: noise moves only the few that are near the threshold."""
-    seen = PSDProblem(problem.observations, problem.rank, Observed()).evaluate(outcome.point.factor).value
-    return outcome.point.value - seen > share * outcome.point.value
+    seen = PSDProblem(problem.observations, problem.rank, Observed()).evaluate(point.factor).value
+    return point.value - seen > share * point.value
 
 
 def _spare(problem: PSDProblem) -> int:

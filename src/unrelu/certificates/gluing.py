@@ -218,7 +218,10 @@ def _reflection(
         second.bound[cols] / np.maximum(sizes[cols], 1e-300)
     )
     room = (room + 4 * turn) * np.outer(sizes[rows], sizes[cols]) + error.of_pairs(sizes[rows], sizes[cols])
-    out = ruled_out(observations, rows, cols, factor[rows] @ factor[cols].T, factor[rows] @ mirrored.T, room)
+    here = factor[rows] @ factor[cols].T
+    if ruled_out(observations, rows, cols, here, here, room):  # the data contradict themselves, and prove nothing
+        return None
+    out = ruled_out(observations, rows, cols, here, factor[rows] @ mirrored.T, room)
     return Glue("reflection", turn) if out else None
 
 

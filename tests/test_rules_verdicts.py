@@ -57,7 +57,7 @@ def absent_share(share):
     return at(X, U, threshold=0.75 - beyond)
 
 
-# --- noise or not ----------------------------------------------------------------------------------------------------
+# --- noise or not ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("share", "noise"), [(0.15, True), (0.25, False), (0.45, False)])
@@ -100,7 +100,7 @@ def test_starts_say_nothing_where_no_pair_is_to_spare():
     assert code(at(X, U), floor=SILENT, starts=200) is Stop.STATIONARY
 
 
-# --- proved by the residual matrix -----------------------------------------------------------------------------------
+# --- proved by the residual matrix ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("share", "best"), [(1e-8, True), (1e-5, False), (1e-2, False)])
@@ -129,7 +129,7 @@ def test_the_best_fit_is_no_noise_if_absent_entries_are_what_is_off(seen_off, no
     assert code(at(X, U, threshold=0.75 - 0.2), floor=NO_NOISE) is expected
 
 
-# --- counting --------------------------------------------------------------------------------------------------------
+# --- counting -------------------------------------------------------------------------------------------------------
 
 CHAIN = np.where(np.abs(np.subtract.outer(np.arange(6), np.arange(6))) <= 1, 1.0, np.nan)  # 11 pairs
 THREE = np.linalg.qr(np.random.default_rng(0).standard_normal((6, 3)))[0]  # rank 3: 15 numbers
@@ -185,7 +185,7 @@ def test_a_convex_program_is_solved_to_a_thousandth(misfit, expected):
     assert named(misfit, unrelu.SDP()) is expected
 
 
-# --- what is said ------------------------------------------------------------------------------------------------------
+# --- what is said ---------------------------------------------------------------------------------------------------
 
 
 def test_what_showed_the_rank_is_named():

@@ -9,7 +9,11 @@ import unrelu
 from unrelu.budget import OutOfTime, budget, checkpoint, phase
 from unrelu.canonical import canonical_order
 from unrelu.history import Stop, Verdict
+from unrelu.losses import Observed
 from unrelu.observations import Observations
+from unrelu.problems.psd import PSDProblem
+from unrelu.stopping import MaxIterations
+from unrelu.task import Attempt, Task
 
 pytestmark = pytest.mark.filterwarnings("ignore::unrelu.CompletionWarning")
 
@@ -61,3 +65,60 @@ def test_what_was_found_of_the_rows_is_not_kept_if_the_fit_is_no_longer_the_answ
     above = completion.with_verdict(Verdict(Stop.STATIONARY, "no answer"), np.arange(0))
     assert not above.determined.any()
     assert completion.with_verdict(completion.verdict, np.arange(0)).determined.all()
+
+
+def test_data_that_changed_are_refused_though_as_many_were_seen():
+    X = np.array([[1.0, 2, np.nan], [2, 4, 6], [np.nan, 6, 9]])
+    completion = unrelu.complete(X, 1, threshold=None, rng=0)
+    X[0, 1] = X[1, 0] = 2.5
+    with pytest.raises(unrelu.InputError, match="has changed since it was completed"):
+        completion.filled()
+
+
+def test_above_its_floor_no_share_is_determined_even_without_the_data():
+    U = np.random.default_rng(0).standard_normal((8, 2))
+    loaded = replace(unrelu.complete(U @ U.T, 2, threshold=None, rng=0), source=None)
+    assert loaded.determined_share is None
+    assert replace(loaded, verdict=Verdict(Stop.STATIONARY, "no answer")).determined_share == 0.0
+
+
+# --- pieces ----------------------------------------------------------------------------------------------------------
+
+
+def test_that_the_largest_piece_is_open_is_news():
+    """Six rows in a chain at rank 3, 11 pairs for 15 numbers, beside four rows that were seen in full."""
+    U = np.random.default_rng(0).standard_normal((10, 3))
+    near = np.abs(np.subtract.outer(np.arange(10), np.arange(10))) <= 1
+    near[:6, 6:] = near[6:, :6] = False
+    near[6:, 6:] = True
+    completion = unrelu.complete(np.where(near, U @ U.T, np.nan), 3, threshold=None, rng=0)
+    assert completion.verdict.code is Stop.UNDERDETERMINED
+
+
+# --- what an interrupt would leave -----------------------------------------------------------------------------------
+
+
+def test_a_part_that_fits_is_judged_by_the_whole():
+    """Rows 0 and 1 fit exactly with the others at zero: that is no better than all rows nearly right."""
+    U = np.ones((4, 1))
+    problem = PSDProblem(Observations.of(U @ U.T, threshold=None), 1, Observed())
+    task = Task(problem, unrelu.GaussNewton(), MaxIterations(1), np.random.default_rng(0))
+    task.offer("whole", problem.evaluate(1.01 * U))
+    part = task.within(np.array([0, 1]))
+    part.offer("part", part.problem.evaluate(U[:2]))
+    assert task.journal.start == "whole"
+    assert task.journal.value == pytest.approx(16 * (1.01**2 - 1) ** 2 / 4)
+
+
+def test_a_caller_who_stops_one_start_wants_no_other():
+    """Entries at random, half of them seen: every start would have to walk."""
+    some = np.triu(np.random.default_rng(0).uniform(-1, 1, (16, 16)))
+    X = some + np.triu(some, 1).T
+    calls = []
+    completion = unrelu.complete(np.where(X > 0, X, np.nan), 2, rng=0, callback=lambda _: calls.append(1) or True)
+    assert completion.verdict.code is Stop.CALLBACK
+    assert len(calls) == 1
+
+
+def test_an_objective_that_json_cannot_say_was_infinite():
+    assert Attempt.read({"start": "random", "objective": None, "code": Stop.DIVERGED.value}).objective == np.inf

@@ -74,3 +74,11 @@ def test_more_blocks_are_looked_for_in_a_large_matrix_while_few_entries_tell():
         found = Floor.of(observations, 18, np.random.default_rng(0))
         assert found.entries >= 25
         assert 0.05 < found.noise * observations.unit < 0.2
+
+
+def test_blocks_of_one_row_more_than_the_rank_tell_nothing_however_many():
+    """Each has one eigenvalue beyond the rank, the least of its block, which is below zero more often than not."""
+    X = np.full((48, 48), np.nan)
+    for k in range(12):
+        X[4 * k : 4 * k + 4, 4 * k : 4 * k + 4] = gram(4, 3, k, 0.1)
+    assert floor_of(X, 3).noise is None

@@ -8,6 +8,7 @@ import pytest
 import unrelu
 from unrelu.budget import OutOfTime, budget, checkpoint, phase
 from unrelu.canonical import canonical_order
+from unrelu.complete import _settled_by_absence
 from unrelu.history import Stop, Verdict
 from unrelu.losses import Observed
 from unrelu.observations import Observations
@@ -122,3 +123,28 @@ def test_a_caller_who_stops_one_start_wants_no_other():
 
 def test_an_objective_that_json_cannot_say_was_infinite():
     assert Attempt.read({"start": "random", "objective": None, "code": Stop.DIVERGED.value}).objective == np.inf
+
+
+# --- what the rows say of the verdict --------------------------------------------------------------------------------
+
+
+def test_two_bodies_that_are_proved_apart_do_not_make_one_matrix():
+    """Two blocks of three rows at rank 3 with one entry between them, which leaves most turns: 13 pairs, 15 numbers."""
+    U = np.random.default_rng(0).standard_normal((6, 3))
+    X = U @ U.T
+    X[:3, 3:] = X[3:, :3] = np.nan
+    X[0, 3] = X[3, 0] = U[0] @ U[3]
+    completion = unrelu.complete(X, 3, threshold=None, rng=0)
+    assert set(completion.determinacy) == {"proved"}
+    assert set(completion.components) == {0, 1}
+    counted = replace(completion, verdict=Verdict(Stop.UNDERDETERMINED, "13 pairs for 15 numbers"))
+    assert _settled_by_absence(counted).verdict.code is Stop.UNDERDETERMINED
+
+
+def test_the_residual_of_two_factors_is_not_that_of_the_matrix():
+    """L and R fit exactly; U, which is that of the nearest semidefinite matrix, is off by a millionth."""
+    U = np.random.default_rng(0).standard_normal((8, 2))
+    one = unrelu.complete(U @ U.T, 2, threshold=None, rng=0)
+    assert set(one.determinacy) == {"proved"}
+    two = replace(one, factor=one.factor * (1 + 1e-6), left=one.factor, right=one.factor)
+    assert set(two.determinacy) == {"generic"}

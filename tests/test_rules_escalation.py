@@ -1,14 +1,18 @@
 """Rules on the way to an answer that could be loosened unseen: order, starts, what is kept."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import unrelu
+from unrelu import escalate
 from unrelu.budget import OutOfTime, budget, checkpoint, phase
 from unrelu.canonical import canonical_order
 from unrelu.complete import _settled_by_absence
+from unrelu.floor import Floor
+from unrelu.held_out import HeldOut
 from unrelu.history import Stop, Verdict
 from unrelu.losses import Observed
 from unrelu.observations import Observations
@@ -148,3 +152,66 @@ def test_the_residual_of_two_factors_is_not_that_of_the_matrix():
     assert set(one.determinacy) == {"proved"}
     two = replace(one, factor=one.factor * (1 + 1e-6), left=one.factor, right=one.factor)
     assert set(two.determinacy) == {"generic"}
+
+
+# --- how much is tried before a fit above its floor is called anything -----------------------------------------------
+
+
+def search(size, passes, tried=(), **known):
+    """What would have been tried on a problem of this size, and how many passes over the matrix each start took."""
+    task = SimpleNamespace(problem=SimpleNamespace(size=size, rank=1), solver=None, rng=None)
+    names = list(tried) or ["random"] * len(passes)
+    return escalate._Search(task, None, tried=names, passes=list(passes), **{"past_the_limit": False, **known})
+
+
+@pytest.mark.parametrize(("size", "passes", "enough"), [(200, [10, 99], False), (200, [10, 100], True)])
+def test_further_starts_are_worth_ten_times_the_first(size, passes, enough):
+    assert search(size, passes)._ten_times() is enough
+    assert search(size, passes)._tried_enough() is enough
+
+
+@pytest.mark.parametrize(("starts", "enough"), [(39, False), (40, True)])
+def test_of_a_small_matrix_forty_starts_are_tried_whatever_they_cost(starts, enough):
+    assert search(100, [1e4] * starts)._ten_times() is enough
+    assert search(100, [1e4] * starts)._tried_enough() is enough
+    assert search(101, [1e4] * starts)._tried_enough()
+
+
+@pytest.mark.parametrize(("passes", "enough"), [([1e4, 9e3], False), ([1e4, 1.1e4], True)])
+def test_a_large_matrix_is_passed_over_twenty_thousand_times_at_most(passes, enough):
+    assert search(200, passes)._tried_enough() is enough
+    assert not search(200, passes)._ten_times()
+
+
+@pytest.mark.parametrize(("times", "enough"), [(1, False), (2, True)])
+def test_many_starts_at_once_are_tried_twice(times, enough):
+    tried = ["tailored", *[escalate.MANY] * times]
+    assert search(12, [10] + [5] * times, tried)._ten_times() is enough
+
+
+@pytest.mark.parametrize(
+    ("floor", "passes", "past", "asked"),
+    [
+        (Floor(None), [10, 100], False, True),
+        (Floor(0.1, 0.1, 100), [10, 100], False, False),  # blocks have said it
+        (Floor(None), [10, 99], False, False),  # the fit may not be the best yet
+        (Floor(None), [10, 100], True, False),  # any pair can be fitted
+        (None, [10, 100], False, False),  # blocks were not asked, for the fit is exact
+    ],
+)
+def test_pairs_are_held_out_only_where_blocks_say_nothing_and_enough_was_tried(monkeypatch, floor, passes, past, asked):
+    monkeypatch.setattr(HeldOut, "of", lambda *_: "asked")
+    best = SimpleNamespace(point=SimpleNamespace(factor=None))
+    found = search(200, passes, floor=floor, best=best, past_the_limit=past)._held_out()
+    assert (found == "asked") is asked
+
+
+@pytest.mark.parametrize(("size", "residual", "ended"), [(6, 1e-11, True), (6, 1e-8, False), (101, 1e-8, True)])
+def test_of_a_small_matrix_a_few_digits_are_not_all(size, residual, ended):
+    """Blocks say nothing here; other starts of a small matrix are cheaper than a wrong answer."""
+    U = np.ones((size, 1))
+    problem = PSDProblem(Observations.of(U @ U.T, threshold=None), 1, Observed())
+    best = SimpleNamespace(point=problem.evaluate(np.sqrt(1 + residual) * U))
+    task = Task(problem, unrelu.GaussNewton(), MaxIterations(1), np.random.default_rng(0))
+    found = escalate._Search(task, None, past_the_limit=False, best=best, floor=Floor(None))
+    assert found._at_floor() is ended

@@ -101,6 +101,6 @@ def _verdict(task: Task, parts: list[NDArray[np.intp]], verdicts: list[Verdict],
     code = Stop.UNDERDETERMINED if alone else worst.code
     contradicted = not noiseless(task.problem, point.value) and contradicts_absence(task.problem, point)
     if code in (Stop.FITTED, Stop.FITTED_TO_NOISE) and contradicted:
-        code = Stop.STATIONARY
         words += "; no frames were found in which what absence says of these holds"
+        return Verdict(Stop.STATIONARY, words)
     return Verdict(code, f"{worst.reason}; {words}")

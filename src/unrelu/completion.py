@@ -24,6 +24,7 @@ from unrelu.inputs import same_labels
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.observations import Observations
+from unrelu.rivals import rows_with_rivals
 from unrelu.saving import read_fields, write_fields
 from unrelu.task import Attempt
 from unrelu.uncertainty import ErrorBars, Noise
@@ -31,6 +32,12 @@ from unrelu.uncertainty import ErrorBars, Noise
 __all__ = ["Completion"]
 
 Array = NDArray[np.floating[Any]]
+
+# What the intervals of a ``best-of-rank`` fit leave out.
+BEYOND_RANK = (
+    "the data are not of rank {rank}: these intervals speak of noise around the best fit of that rank, and what "
+    "further rank adds is not in them"
+)
 
 
 @dataclass(frozen=True)
@@ -202,11 +209,13 @@ class Completion:
             misfit = self.residual * observations.scaled_norm if self.left is None else np.inf
             rng = np.random.default_rng([self.size, self.rank])  # the same question, the same answer
             found = determine(observations, factor, error, misfit, rng, at_floor=self.at_floor)
+            if self.verdict.code is Stop.FITTED_TO_NOISE:
+                found = found.at_most_local(rows_with_rivals(observations, factor, found.determined, self.pairs, rng))
             return observations, error, found
 
     @property
     def at_floor(self) -> bool:
-        """Whether the fit is as good as the data allow; above its floor no row is called determined."""
+        """Whether the fit is as good as the data allow, at this rank; above its floor no row is called determined."""
         exact = self.residual <= NOISELESS[self.factor.dtype.name]
         return self.verdict.answered or (self.verdict.code is Stop.UNDERDETERMINED and exact)
 
@@ -287,8 +296,8 @@ class Completion:
     def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
         """(low, high): between them the noiseless entry lies with probability ``level``.
 
-        Where the noise is so large that it decided what was seen they do not cover as often, and a
-        :class:`~unrelu.CompletionWarning` says so.
+        Where the noise is so large that it decided what was seen, or the data are not of this rank, they do not cover
+        as often, and a :class:`~unrelu.CompletionWarning` says so.
 
         Parameters
         ----------
@@ -307,7 +316,8 @@ class Completion:
         """The error bars of this fit, made when first asked for; ``error_bars().method`` says how they were found."""
         if X is not None or "_error_bars" not in self.__dict__:
             seen = self.seen_entries(X) if X is not None or self.source is None else self._judged[0]
-            made = ErrorBars(self.factor, seen, pairs=self.pairs, determined=self._determined_rows())
+            doubt = BEYOND_RANK.format(rank=self.rank) if self.verdict.code is Stop.BEST_OF_RANK else None
+            made = ErrorBars(self.factor, seen, pairs=self.pairs, determined=self._determined_rows(), doubt=doubt)
             self.__dict__["_error_bars"] = made  # as functools.cached_property does
         return self.__dict__["_error_bars"]
 

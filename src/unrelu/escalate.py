@@ -16,6 +16,7 @@ from unrelu.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.held_out import HeldOut
 from unrelu.history import Stop, Verdict, in_units
 from unrelu.initialise import Start, Tailored
+from unrelu.next_rank import gain_of_next_rank
 from unrelu.outside import fitted_outside
 from unrelu.placement import Placement, furthest_placement, steadied, undetermined
 from unrelu.problems.psd import Point, PSDProblem
@@ -72,14 +73,17 @@ def escalate(task: Task) -> Attempts:
     placement = furthest_placement(problem.observations, problem.rank, task.rng, task.sketch)
     if placement is not None:
         task.sketch(placement.factor)
+    turned = np.zeros(problem.size, dtype=bool)
     if placement is not None and not placement.placed.all():
         phase("joining bodies of rows")
+        alone = placement.placed
         placement = joined(problem.observations, placement, task.rng)
+        turned = placement.placed & ~alone
     whole = placement is not None and bool(placement.placed.all())
     if placement is not None:
         placement = steadied(problem.observations, problem.rank, placement, task.rng, unless_near=whole)
     unknowns, pairs = (0, 0) if whole else unknowns_and_pairs(problem)
-    return _Search(task, placement, past_the_limit=unknowns > pairs).found()
+    return _Search(task, placement, unknowns > pairs, np.flatnonzero(turned)).found()
 
 
 def _sharp(problem: PSDProblem, value: float, times: float = 1.0) -> bool:
@@ -94,6 +98,8 @@ class _Search:
     task: Task
     placement: Placement | None
     past_the_limit: bool
+    # Rows of bodies that were turned until they fit: whether they fit one way only is asked later.
+    turned: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
     best: Outcome | None = None
     start: str = ""
     tried: list[str] = field(default_factory=list)
@@ -124,13 +130,15 @@ class _Search:
             if at_floor or self._one_of_many(before, outcome) or self._tried_enough():
                 break
         assert self.best is not None
+        held_out = self._held_out()
         evidence = Evidence(
             tuple(self.tried),
             self.floor,
-            self._held_out(),
+            held_out,
             enough=self._ten_times(),
             agreed=self._agree(),
             starts=self.starts,
+            gain=self._gain() if held_out is None else None,
             body=self.placement is not None,
         )
         verdict = verdict_on_best(self.problem, self.best, evidence)
@@ -138,7 +146,7 @@ class _Search:
 
     def _ended(self, outcome: Outcome) -> Attempts:
         observations, rank = self.problem.observations, self.problem.rank
-        missing = undetermined(observations, rank, outcome.point.factor, self.placement)
+        missing = np.union1d(undetermined(observations, rank, outcome.point.factor, self.placement), self.turned)
         outcome = replace(outcome, history=self.task.history)
         return Attempts(outcome, self.start, tuple(self.tried), missing)
 
@@ -198,11 +206,21 @@ class _Search:
         first, second = sorted(self.values)[:2]
         return second - first <= AGREEMENT * first
 
+    def _silent(self) -> bool:
+        """Whether blocks were asked and say nothing, and enough was tried to ask further."""
+        silent = self.floor is not None and self.floor.noise is None
+        return silent and not self.past_the_limit and self._ten_times()
+
+    def _gain(self) -> float | None:
+        assert self.best is not None
+        if not self._silent() or not self._few_unknowns:
+            return None
+        return gain_of_next_rank(self.problem, self.best.point.factor, self.task.rng)
+
     def _held_out(self) -> HeldOut | None:
         """Asked only where blocks say nothing."""
         assert self.best is not None
-        silent = self.floor is not None and self.floor.noise is None
-        if not silent or self.past_the_limit or not self._ten_times():
+        if not self._silent():
             return None
         return HeldOut.of(self.problem, self.best.point.factor, self.task.solver, self.task.rng)
 

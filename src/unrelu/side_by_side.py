@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from unrelu.budget import checkpoint
 from unrelu.problems.psd import PSDProblem
 
-__all__ = ["MOST_UNKNOWNS", "best_of_many", "count_of_starts"]
+__all__ = ["MOST_UNKNOWNS", "all_of_many", "best_of_many", "count_of_starts"]
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +33,16 @@ def count_of_starts(unknowns: int) -> int:
 def best_of_many(
     problem: PSDProblem, rng: np.random.Generator, around: NDArray[Any] | None = None, most: int = MOST_STARTS
 ) -> Floats:
-    """The factor (in units) with the lowest objective that many starts lead to, ``most`` at most.
+    """The factor (in units) with the lowest objective that many starts lead to, ``most`` at most."""
+    U, values = all_of_many(problem, rng, around, most)
+    best: Floats = U[int(np.argmin(values))]
+    return best
+
+
+def all_of_many(
+    problem: PSDProblem, rng: np.random.Generator, around: NDArray[Any] | None = None, most: int = MOST_STARTS
+) -> tuple[Floats, Floats]:
+    """Where many starts end, of shape (b, n, r), and the squares of what they miss.
 
     A third of the starts are random; a third are ``around``, with some rows thrown anywhere; a third mirror some of its
     rows, for a mirror image of a group of rows is what a wrong fit most often has.
@@ -52,9 +61,7 @@ def best_of_many(
             normal /= np.linalg.norm(normal)
             mirrored = around - 2 * np.outer(around @ normal, normal)
             starts[k] = np.where(some[k], mirrored, around) + 0.1 * size * rng.standard_normal((n, r))
-    U, values = _descended(starts, weights, absent, target, sign)
-    best: Floats = U[int(np.argmin(values))]
-    return best
+    return _descended(starts, weights, absent, target, sign)
 
 
 def _dense(problem: PSDProblem) -> tuple[Floats, NDArray[np.bool_], Floats, float]:

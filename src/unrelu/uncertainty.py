@@ -112,6 +112,8 @@ class ErrorBars:
         Whether (i, j) and (j, i) carry one noise or two. ``auto``: one if they agree exactly wherever both were seen.
     determined : boolean ndarray of shape (n,), optional
         Rows that the data determine. Entries in others have an infinite error, and what was seen of them is left out.
+    doubt : str, optional
+        Why the model itself is in doubt, in a sentence: then :attr:`caution` says that first.
     rng : int, Generator or None, default 0
         For the samples.
 
@@ -137,6 +139,7 @@ class ErrorBars:
         *,
         pairs: str = "auto",
         determined: NDArray[np.bool_] | None = None,
+        doubt: str | None = None,
         rng: Any = 0,
     ) -> None:
         factor = np.asarray(factor)
@@ -149,6 +152,7 @@ class ErrorBars:
         self.observations = observations
         self.pairs = pairs_checked(pairs)
         self.determined = np.ones(n, bool) if determined is None else np.asarray(determined, bool)
+        self.doubt = doubt
         self._seed = int(np.random.default_rng(rng).integers(1 << 62))
         self._used: str | None = None
 
@@ -169,7 +173,8 @@ class ErrorBars:
         Noise near the threshold decides what is seen, so that what is seen is too high (or too low), and the fit bends:
         :mod:`unrelu.selection`. Standard errors speak of the noise's variance alone.
         """
-        return selection.in_words(self._shift())
+        said = [words for words in (self.doubt, selection.in_words(self._shift())) if words is not None]
+        return "; ".join(said) or None
 
     def _shift(self) -> float:
         """Median over random unseen entries of the expected shift by selection, in standard errors."""

@@ -12,6 +12,7 @@ from unrelu.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.held_out import HeldOut
 from unrelu.history import Stop, Verdict
 from unrelu.losses import Observed
+from unrelu.next_rank import FAR_BETTER
 from unrelu.problems.psd import Point, PSDProblem
 from unrelu.remarks import contradiction
 from unrelu.run import Outcome, run
@@ -27,6 +28,8 @@ HUNDREDS, NOISE = 150, 0.2
 # Share of the misfit that absent entries may have where other evidence speaks for noise, and where only the number of
 # starts does: in data with noise it was up to 0.05, where absence was claimed of entries at random 0.2 to 0.6.
 ABSENT, FEW_ABSENT = 0.3, 0.1
+# The answer of a convex program is of a rank if cutting it down to that leaves the misfit below so many times its own.
+CUT_OFF = 1.5
 # A method with a loose tolerance is at the answer if so many Gauss–Newton steps from there fit to rounding.
 FEW_STEPS = RelativeGradientNormBelow(1e-13) | MaxIterations(15)
 
@@ -49,6 +52,8 @@ class Evidence:
         Whether two starts ended at this objective: a remark, no reason.
     starts : int
         How many starts were tried, each of those that ran side by side included.
+    gain : float or None
+        How much better one more rank fits, where too little was seen for the other two.
     body : bool
         Whether rows were placed from a fully seen block: then some are determined, whatever counting says of all.
     """
@@ -59,19 +64,30 @@ class Evidence:
     enough: bool = False
     agreed: bool = False
     starts: int = 0
+    gain: float | None = None
     body: bool = False
 
     @property
     def exhausted(self) -> bool:
         """Whether a problem with few unknowns was searched from hundreds of places, and nothing speaks of more rank."""
         silent = self.floor is not None and self.floor.noise is None and self.held_out is None
-        return silent and self.starts >= HUNDREDS
+        return silent and self.starts >= HUNDREDS and not self.shows_rank
 
     @property
     def shows_rank(self) -> bool:
         """Whether the data themselves show more rank than was asked for."""
-        by_blocks = self.floor is not None and self.floor.shows_rank
-        return by_blocks or (self.held_out is not None and self.held_out.shows_rank)
+        return self.rank_shown_by is not None
+
+    @property
+    def rank_shown_by(self) -> str | None:
+        """What shows it."""
+        if self.floor is not None and self.floor.shows_rank:
+            return "fully seen blocks show"
+        if self.held_out is not None and self.held_out.shows_rank:
+            return "pairs held out show"
+        if self.gain is not None and self.gain > FAR_BETTER:
+            return "one more rank, which fits far better, shows"
+        return None
 
 
 def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.random.Generator) -> Outcome:
@@ -87,19 +103,31 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
         return outcome
     said = outcome.verdict.reason
     residual = _relative(problem, outcome.objective)
-    if noiseless(problem, outcome.objective, loosely=solver.convex):
-        return replace(outcome, verdict=Verdict(Stop.FITTED, f"{said}; the data are fitted to rounding ({words})"))
     if solver.convex:
-        best = "a convex program is solved: no positive semidefinite matrix does better, and what is left is noise"
-        return replace(outcome, verdict=Verdict(Stop.FITTED_TO_NOISE, f"{said}; {best} ({words})"))
+        return replace(outcome, verdict=_on_convex(problem, outcome, words))
+    if noiseless(problem, outcome.objective):
+        return replace(outcome, verdict=Verdict(Stop.FITTED, f"{said}; the data are fitted to rounding ({words})"))
     if noiseless(problem, outcome.objective, loosely=True) and _near_an_exact_fit(problem, outcome):
         near = f"the data are fitted to the method's tolerance (relative residual {residual:.2g})"
         return replace(outcome, verdict=Verdict(Stop.FITTED, f"{said}; {near} ({words})"))
     floor = Floor.of(problem.observations, problem.rank, rng)
-    if floor.reached(problem, outcome.objective):
+    if contradiction(problem.rank, residual) is None and floor.reached(problem, outcome.objective):
         verdict = Verdict(Stop.FITTED_TO_NOISE, f"{said}; the data are fitted to their noise ({words})")
         return replace(outcome, verdict=verdict)
     return replace(outcome, verdict=_stationary(problem, outcome, words, Evidence((), floor)))
+
+
+def _on_convex(problem: PSDProblem, outcome: Outcome, words: str) -> Verdict:
+    """A convex program has no wrong stationary point; but its answer may have more rank than the factor returned."""
+    said, own, cut = outcome.verdict.reason, outcome.objective, outcome.point.value
+    residual = _relative(problem, cut)
+    if noiseless(problem, cut, loosely=True):
+        return Verdict(Stop.FITTED, f"{said}; the data are fitted to the method's tolerance ({residual:.2g}; {words})")
+    if cut > CUT_OFF**2 * own:
+        more = f"its answer has more rank than {problem.rank}: cut down to it, the relative residual is {residual:.2g}"
+        return Verdict(Stop.STATIONARY, f"{said}, but {more} ({words}); try a higher rank, or another method")
+    best = "a convex program is solved, and its answer is of this rank: what is left is noise"
+    return Verdict(Stop.FITTED_TO_NOISE, f"{said}; {best} ({words})")
 
 
 def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -> Verdict:
@@ -138,16 +166,16 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
     if contradicted is None and evidence.exhausted and tellable:
         return Verdict(
             Stop.FITTED_TO_NOISE,
-            f"{said}; {evidence.starts} starts found nothing lower, so no matrix of rank {problem.rank} fits exactly, "
-            f"and nothing shows more rank: what is left is noise ({words})",
+            f"{said}; {evidence.starts} starts found nothing lower, so no matrix of rank {problem.rank} fits exactly; "
+            f"too little was seen to show the noise, and nothing shows more rank: what is left is called noise "
+            f"({words})",
         )
     if evidence.enough and evidence.shows_rank:
-        by = "fully seen blocks" if floor is not None and floor.shows_rank else "pairs held out"
         return Verdict(
             Stop.BEST_OF_RANK,
-            f"{said}; {by} show that the data are not of rank {problem.rank}, as real data seldom are; of that rank "
-            f"no further start found a better fit, whose relative residual is {_residual(problem, outcome):.2g} "
-            f"({words})",
+            f"{said}; {evidence.rank_shown_by} that the data are not of rank {problem.rank}, as real data seldom are; "
+            f"of that rank no further start found a better fit, whose relative residual is "
+            f"{_residual(problem, outcome):.2g} ({words})",
         )
     return _stationary(problem, outcome, words, evidence)
 

@@ -10,7 +10,18 @@ from unrelu.budget import checkpoint
 from unrelu.certificates.direct import DataError
 from unrelu.observations import Observations
 
-__all__ = ["AGREES", "ROW_AGREES", "TINY", "cleared", "contradicted", "fits", "fitting", "gaps", "noise_level"]
+__all__ = [
+    "AGREES",
+    "ROW_AGREES",
+    "TINY",
+    "cleared",
+    "contradicted",
+    "fits",
+    "fitting",
+    "gaps",
+    "misfitting",
+    "noise_level",
+]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -26,6 +37,9 @@ TINY = 1e-8
 CONTRADICTS = 10.0
 # The median of |x| for x normal with unit variance, and rows from which a median is taken.
 MEDIAN, SAMPLE = 0.6745, 500
+# A row or an entry is missed visibly by this share of its size; a row by far more than the others by so many times the
+# usual misfit; and a fit is one to rounding below the third share of all.
+VISIBLE, LOUD, FITTED = 1e-3, 4.0, 1e-6
 
 
 def cleared(observations: Observations, factor: Floats) -> tuple[Floats, Bools]:
@@ -103,6 +117,33 @@ def contradicted(observations: Observations, factor: Floats, error: DataError, *
     wrong = np.abs(seen - tau) > allowed
     rows[i[wrong]] = rows[j[wrong]] = True
     return rows
+
+
+def misfitting(observations: Observations, factor: Floats) -> Bools:
+    """Rows that the fit misses by far more than the others, or that a fit to rounding misses visibly.
+
+    One wrong row, or one wrong entry, hardly shows in the misfit of all; so it is asked of each.
+    """
+    n = observations.size
+    squares, sizes, counts = np.zeros((3, n))
+    missed, lengths = np.zeros(n, dtype=bool), np.linalg.norm(factor, axis=1)
+    everyone = np.arange(n)
+    for band in bands(n, n):
+        checkpoint()
+        values, seen = observations.pairs(everyone[band], everyone)
+        gap = np.where(seen, values - factor[band] @ factor.T, 0.0)
+        squares[band] = np.einsum("ij,ij->i", gap, gap)
+        sizes[band] = np.sum(np.where(seen, values, 0.0) ** 2, axis=1)
+        counts[band] = seen.sum(axis=1)
+        missed[band] = (np.abs(gap) > VISIBLE * np.outer(lengths[band], lengths)).any(axis=1)
+    if not counts.any():
+        return counts > 0
+    mean = squares / np.maximum(counts, 1)
+    usual = float(np.median(mean[counts > 0]))
+    loud = mean > LOUD**2 * (1 + 4 / np.sqrt(np.maximum(counts, 1))) * usual
+    fitted = squares.sum() <= FITTED**2 * sizes.sum()
+    found: Bools = missed if fitted else loud & (squares > VISIBLE**2 * sizes)
+    return found
 
 
 def noise_level(observations: Observations, factor: Floats) -> float:

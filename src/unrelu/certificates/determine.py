@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.budget import checkpoint, phase
-from unrelu.certificates.agreement import AGREES, ROW_AGREES, cleared, contradicted, fits, fitting, gaps
+from unrelu.certificates.agreement import AGREES, ROW_AGREES, cleared, contradicted, fits, fitting, gaps, misfitting
 from unrelu.certificates.bodies import bodies
 from unrelu.certificates.determinacy import GENERIC, NO, PROVED, Determinacy
 from unrelu.certificates.direct import DataError, Group
@@ -90,7 +90,8 @@ def _sorted_out(
     found = _best_tested(observations, factor, error, _of_bodies(n, groups, proofs, agrees=agrees), rng)
     nothing &= observations.times_seen(np.arange(n), np.arange(n)) > 0
     found = _with_zeros(found, nothing) if nothing.any() else found
-    return found.at_most_local(contradicted(observations, factor, error, agrees=agrees) | (not at_floor))
+    wrong = contradicted(observations, factor, error, agrees=agrees) | (not at_floor)
+    return found.at_most_local(wrong if agrees else wrong | misfitting(observations, factor))
 
 
 def _beyond_the_rank(observations: Observations, rank: int, error: DataError, rng: np.random.Generator) -> bool:
@@ -154,7 +155,7 @@ def _tested(
     rest = np.flatnonzero((found.components != 0) & seen)
     if found.agrees and found.groups:
         rest = fitting(observations, factor, error, found.groups[0].rows, rest)
-    return with_rows_outside(observations, factor, found, rest, rng) if rest.size else found
+    return with_rows_outside(observations, factor, found, rest, rng, error.relative) if rest.size else found
 
 
 def _with_zeros(found: Determinacy, zero: Bools) -> Determinacy:

@@ -27,6 +27,8 @@ Bools = NDArray[np.bool_]
 
 # A factor with a weaker direction than this has a lower rank, to rounding: its square is lost beside one.
 DEFICIENT = 1e-6
+# So many roots of the rounding of the data, and the root of what a fit leaves that is not noise but unfinished.
+ROOTS, UNFINISHED = 3.0, 1e-6
 # Rows of a body that stand for it where other rows are tested against it, as a multiple of the rank.
 STAND_IN = 2
 # Draws in the search for the largest set on which a kernel has only r dimensions.
@@ -41,9 +43,17 @@ UNMOVED = 1e-6
 
 
 def with_rows_outside(
-    observations: Observations, factor: Floats, found: Determinacy, rest: Indices, rng: np.random.Generator
+    observations: Observations,
+    factor: Floats,
+    found: Determinacy,
+    rest: Indices,
+    rng: np.random.Generator,
+    rounding: float = 0.0,
 ) -> Determinacy:
-    """What is found, with the rows outside the largest body, ``rest``, sorted by the local and generic tests."""
+    """What is found, with the rows outside the largest body, ``rest``, sorted by the local and generic tests.
+
+    ``rounding`` of the data, relative: in a fit that rounds, rows that are the same differ by its root.
+    """
     body = found.groups[0].rows if found.groups else np.zeros(0, np.intp)
     sizes = np.linalg.norm(factor, axis=1)
     stand_in = _stand_in(observations, factor, body[sizes[body] > 0], rest)
@@ -54,7 +64,11 @@ def with_rows_outside(
     _, mask = observations.pairs(rows, rows)
     known = np.arange(len(rows)) < len(stand_in)
     mask[np.ix_(known, known)] = True
-    if not known.any() and _deficient(factor[rows]):
+    weak = max(DEFICIENT, ROOTS * float(np.sqrt(rounding)))
+    if not found.agrees:
+        off = float(gaps(observations, factor, rows, rows).max()) / float(np.mean(sizes[rows] ** 2))
+        weak = max(weak, float(np.sqrt(off)) if off < UNFINISHED else 0.0)
+    if not known.any() and _deficient(factor[rows], weak):
         return found
     stresses = Stresses(mask, factor[rows])
     still = _still(stresses, known, rng)
@@ -79,7 +93,7 @@ def with_rows_outside(
     won &= (components[rest] < 0) | (word == GENERIC)
     rank_of[rest[won]], components[rest[won]] = word[won], 0
     found = replace(found, rank_of=rank_of, components=components)
-    return _closed(observations, factor, found, rest, exact=bool(known.any()) or found.agrees)
+    return _closed(observations, factor, found, rest, DEFICIENT if known.any() else weak)
 
 
 def _held_alone(mask: Bools, factor: Floats, known: Bools, generic: Bools, rng: np.random.Generator) -> Bools:
@@ -102,13 +116,8 @@ def _held_alone(mask: Bools, factor: Floats, known: Bools, generic: Bools, rng: 
     return kept
 
 
-def _closed(
-    observations: Observations, factor: Floats, found: Determinacy, rest: Indices, *, exact: bool
-) -> Determinacy:
-    """A row that sees r independent determined rows is determined by linear equations, whatever a test found.
-
-    Rows that are the same differ by the root of the misfit in a fit that is not ``exact``: no direction of their own.
-    """
+def _closed(observations: Observations, factor: Floats, found: Determinacy, rest: Indices, weak: float) -> Determinacy:
+    """A row that sees r independent determined rows is determined by linear equations, whatever a test found."""
     rank_of, components = found.rank_of.copy(), found.components.copy()
     while True:
         checkpoint()
@@ -116,8 +125,7 @@ def _closed(
         left = np.setdiff1d(rest, body)
         if left.size == 0 or body.size < factor.shape[1]:
             break
-        off = 0.0 if exact else float(gaps(observations, factor, body, body).max())
-        frame = Frame.of(factor[body], max(DEFICIENT, float(np.sqrt(off / np.mean(np.sum(factor[body] ** 2, axis=1))))))
+        frame = Frame.of(factor[body], weak)
         _, seen = observations.pairs(left, body)
         enough = [frame.solve_one(mask, np.zeros(len(body)))[1] == factor.shape[1] for mask in seen]
         if not any(enough):
@@ -126,12 +134,14 @@ def _closed(
     return replace(found, rank_of=rank_of, components=components)
 
 
-def _deficient(factor: Floats) -> bool:
+def _deficient(factor: Floats, weak: float) -> bool:
     """Whether the rows span fewer directions than there are columns."""
+    sizes = np.linalg.norm(factor, axis=1)
+    factor = factor[sizes > weak * sizes.max(initial=0.0)]
     if len(factor) < factor.shape[1]:
         return True
     values = np.linalg.svd(factor / np.linalg.norm(factor, axis=1, keepdims=True), compute_uv=False)
-    return bool(values[-1] <= DEFICIENT * values[0])
+    return bool(values[-1] <= weak * values[0])
 
 
 def _hinged(observations: Observations, factor: Floats, body: Indices, rest: Indices) -> Bools:

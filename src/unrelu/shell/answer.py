@@ -140,7 +140,10 @@ class Answer:
             no = np.flatnonzero(self.levels == "no")
             left = f", but for those that can take any value, of {_listed(no, names)}" if no.size else ""
             left = "" if self.keep else left
-            return [f"no row is called determined; the entries written are those of the best point found{left}"]
+            some = "no row is called determined"
+            if self.determined.any():
+                some = f"only {_listed(np.flatnonzero(self.determined), names)} may be called determined"
+            return [f"{some}; the entries written are those of the best point found{left}"]
         rows = np.flatnonzero(~self.determined)
         if not rows.size:
             return []

@@ -1,0 +1,42 @@
+"""Noise or rank, where too little was seen to hold pairs out: how much better one more rank fits.
+
+Noise leaves about the same variance per degree of freedom whatever the rank, once that is high enough. Data of a higher
+rank are fitted by it far better than its further unknowns explain.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.budget import phase
+from unrelu.continuation import wider
+from unrelu.floor import unknowns_and_pairs
+from unrelu.problems.psd import PSDProblem
+from unrelu.run import run
+from unrelu.side_by_side import best_of_many
+from unrelu.solvers import GaussNewton
+from unrelu.stopping import MaxIterations, RelativeGradientNormBelow
+
+__all__ = ["FAR_BETTER", "gain_of_next_rank"]
+
+# Degrees of freedom that must be left, starts, and how far the best of them is followed.
+LEFT, STARTS, FITS = 2, 40, RelativeGradientNormBelow(1e-10) | MaxIterations(60)
+# From this ratio of variances on the data have more rank. At the right rank it was 2.3 at most.
+FAR_BETTER = 20.0
+
+
+def gain_of_next_rank(problem: PSDProblem, factor: NDArray[Any], rng: np.random.Generator) -> float | None:
+    """Misfit per degree of freedom at the rank over that at one more; None if nothing is left to tell it by."""
+    more = problem.at_rank(problem.rank + 1)
+    (unknowns, pairs), (further, _) = unknowns_and_pairs(problem), unknowns_and_pairs(more)
+    if pairs - further < LEFT:
+        return None
+    phase("trying one more rank")
+    start = best_of_many(more, rng, wider(problem, factor), most=STARTS).astype(problem.dtype)
+    best = run(more, GaussNewton(), (start, start), FITS, keep=False).point.value
+    value = problem.evaluate(factor).value
+    least = np.finfo(problem.dtype).eps ** 2 * problem.norm**2
+    return float(value / (pairs - unknowns) / (max(best, least) / (pairs - further)))

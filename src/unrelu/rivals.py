@@ -1,0 +1,59 @@
+"""Another fit that the data do not tell from this one: with noise, what looks determined may have two places.
+
+Which rows are determined is asked as if the data were as the fit has them. With noise a second minimum may lie nearly
+as low as the first, and which of them is the truth is a matter of luck. For small problems dozens of starts side by
+side find it; rows whose entries it moves by more than their standard errors allow are not determined.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.budget import phase
+from unrelu.floor import unknowns_and_pairs
+from unrelu.losses import Observed, OneSided
+from unrelu.observations import Observations
+from unrelu.problems.psd import PSDProblem
+from unrelu.side_by_side import MOST_UNKNOWNS, all_of_many
+from unrelu.uncertainty import ErrorBars
+
+__all__ = ["rows_with_rivals"]
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+# Starts; by how many times σ² the squares of a rival may be higher; standard errors by which it must differ.
+STARTS, NEARLY_AS_LOW, APART = 48, 36.0, 4.0
+
+
+def rows_with_rivals(
+    observations: Observations, factor: Floats, determined: Bools, pairs: str, rng: np.random.Generator
+) -> Bools:
+    """Determined rows less those that keep their entries in every rival; ``factor`` in units of √``unit``."""
+    n, rank = factor.shape
+    lost = np.zeros(n, dtype=bool)
+    if n * rank > MOST_UNKNOWNS or determined.sum() < 2:
+        return lost
+    loss = Observed() if observations.threshold is None else OneSided()
+    problem = PSDProblem(observations, rank, loss)
+    unknowns, seen = unknowns_and_pairs(problem)
+    if seen <= unknowns:
+        return lost
+    phase("looking for another fit as good")
+    here = 4 * problem.evaluate(factor.astype(problem.dtype)).value
+    allowed = here / 2 / (seen - unknowns) * NEARLY_AS_LOW
+    others, squares = all_of_many(problem, rng, factor, most=STARTS)
+    # Squares of the whole matrix count a pair twice.
+    others = others[(squares - here) / 2 <= allowed]
+    if len(others) == 0:
+        return lost
+    everyone = np.arange(n)
+    bars = ErrorBars(factor * np.sqrt(observations.unit), observations, pairs=pairs, determined=determined)
+    errors = np.asarray(bars.standard_errors(everyone[:, None], everyone), float) / observations.unit
+    moved = np.abs(others @ others.transpose(0, 2, 1) - factor @ factor.T).max(axis=0)
+    changed = np.isfinite(errors) & (moved > APART * errors) & np.outer(determined, determined)
+    while changed.any():  # at least one row of each pair moves: the one with most first
+        row = int(np.argmax(changed.sum(axis=1)))
+        lost[row], changed[row], changed[:, row] = True, False, False
+    return lost

@@ -75,9 +75,15 @@ def complete(
         matrix cannot have it on the unseen side counts as unknown by itself.
     loss : {"auto", "observed", "one-sided"} or Loss
         ``auto``: the method's own.
-    method : {"auto", "gauss-newton", "gradient-descent"} or Solver
-    start : {"auto", "tailored", "random-imputation", "random-spectral"}, Start, array of shape (n, rank) or Completion
-        An earlier completion goes on from where it ended, when more entries have arrived.
+    method : str or Solver, default "auto"
+        ``auto``, ``gauss-newton``, ``direct``, ``gradient-descent``, ``scaled-gd``, ``pam``, ``momentum-pam``,
+        ``gnmr``, ``admm`` or ``sdp``: the names in :data:`unrelu.solvers.METHODS`. With ``auto`` and start ``auto`` one
+        start after the other is tried; with a start that you name ``auto`` is ``gauss-newton``.
+    start : str, Start, array of shape (n, rank) or Completion, default "auto"
+        ``auto``, ``clique``, ``tailored``, ``random-imputation``, ``random-spectral``, ``spectral``, ``gaussian``,
+        ``random-fill``, ``rank-increasing`` or ``shrinking``: the names in :data:`unrelu.initialise.STARTS`. With a
+        method that you name ``auto`` is its own start; ``direct`` and ``sdp`` take none. An earlier completion goes on
+        from where it ended, when more entries have arrived.
     tol : float or StoppingRule, optional
         Stop when ‖∇F(U)‖_F ≤ tol · ‖M_Ω‖_F^{3/2}, so that scaling the data scales the answer and changes nothing else.
         Default: the method's own (gauss-newton: 1e-15, for float32 2e-7). Or any rule of :mod:`unrelu.stopping`, such
@@ -108,7 +114,8 @@ def complete(
     Warns
     -----
     CompletionWarning
-        If there are rows of which nothing was seen. They are completed with the least norm.
+        If there are rows of which nothing was seen: they are completed with the least norm. If there are rows of which
+        too little was seen to place them: they are completed as well as may be, see ``undetermined_rows``.
 
     Examples
     --------

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import unrelu
 import unrelu.uncertainty
 from helpers import asymmetric_instance, error_reference, relu_instance
+from unrelu.covariance import Covariance
 from unrelu.datasets import planted
 from unrelu.files import read_matrix, write_matrix
 from unrelu.kernels.noise import (
@@ -129,6 +130,7 @@ def with_products(linear, case):
 @pytest.mark.parametrize("most", [0, 500], ids=["one by one", "all at once"])
 def test_exact_solves_are_the_textbook_covariance(case, most, monkeypatch):
     monkeypatch.setattr(unrelu.uncertainty, "MOST_UNKNOWNS", most)
+    monkeypatch.setattr(Covariance, "bends", lambda self, i, j: np.zeros(len(i)))  # textbooks end at the first order
     _, _, _, _, bars, (variances, *_) = case
     rng = np.random.default_rng(0)
     i, j = rng.integers(0, 24, (2, 40))
@@ -791,3 +793,31 @@ def test_the_example_of_the_docs_runs(capsys):
     )
     assert 0.93 < float(share) < 0.97
     assert method in (ROWS, SAMPLED)
+
+
+def test_groups_that_turn_against_each_other_have_honest_errors():
+    """Held together by entries of two tiny rows alone: their angle is uncertain, and an entry near its extreme moves
+    by the square of it, which no derivative shows."""
+    rng = np.random.default_rng(3)
+    angles = np.r_[rng.uniform(-0.4, 0.4, 6), np.pi + rng.uniform(-0.4, 0.4, 6)]
+    U = np.vstack([np.c_[np.cos(angles), np.sin(angles)], [[0.02, 0.02], [0.02, -0.02]]])
+    M, n, sigma = U @ U.T, len(U), 3e-3
+    hidden = np.zeros((n, n), bool)
+    hidden[:6, 6:12] = hidden[6:12, :6] = True
+
+    def measured():
+        E = sigma * rng.standard_normal((n, n))
+        return np.where(hidden, np.nan, M + np.triu(E) + np.triu(E, 1).T)
+
+    bars = ErrorBars(U, Observations.of(measured(), threshold=None))
+    fits = [
+        unrelu.complete(measured(), 2, threshold=None, method="gauss-newton", start=U, rng=0).matrix() - M
+        for _ in range(60)
+    ]
+    spread = np.sqrt(np.mean(np.square(fits), axis=0)) / sigma
+    told = bars.standard_errors(*every(n)) / bars.noise.sigma
+    between, within = hidden, ~hidden & (np.arange(n) < 12)[:, None] & (np.arange(n) < 12)
+    assert (told[between] > 0.5 * spread[between]).all()
+    assert (told[within] < 2 * spread[within]).all()
+    linear = np.sqrt(bars._covariance.variances(*(k.ravel() for k in np.broadcast_arrays(*every(n))))).reshape(n, n)
+    assert (linear[between] < 0.5 * spread[between]).any()

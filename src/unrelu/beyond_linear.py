@@ -86,8 +86,8 @@ class BeyondLinear:
     def variances(self, i: Indices, j: Indices, whole: Covariance | None = None) -> Doubles:
         """What is to be added to σ² times the linear variance of some entries; ``whole`` if it is known."""
         products = np.einsum("ekl,ekl->e", self.covariance[i], self.covariance[j]) * np.where(i == j, 2, 1)
-        if whole is not None:
-            products += whole.bends(i, j)
+        if whole is not None:  # of rows alone is part of it
+            products = np.maximum(products, whole.bends(i, j))
         squares = products * self.sigma**4
         one, other = (np.einsum("ek,ek->e", self.mirror[a], self.factor[b]) for a, b in ((i, j), (j, i)))
         found: Doubles = squares + np.where(i == j, 0, one**2 + other**2)

@@ -142,12 +142,13 @@ def _bends(V: Doubles, weights: Doubles, scales: Doubles, far: Doubles, seen: Do
     """All pairs of directions; the answer to a change Q of the seen entries is −A⁺JᵀWQ, A⁺ = seen·inverse·seenᵀ."""
     found, weights = [], weights.copy()
     weights[np.diag_indices_from(weights)] *= 2  # the derivative of a diagonal entry is 2v_i
-    for k, one in enumerate(far):
-        for other in far[: k + 1]:
+    directions = list(far)
+    for k, one in enumerate(directions):
+        for other in directions[: k + 1]:
             change = one / scales**2 @ other.T
             pull = (weights * (change + change.T)) @ V
             answer = -(seen @ (inverse * (seen.T @ pull.ravel())))
-            found.append(Bend(one, one if other is far[k] else other, answer.reshape(V.shape)))
+            found.append(Bend(one, other, answer.reshape(V.shape)))
     return found
 
 

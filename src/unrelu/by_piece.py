@@ -17,7 +17,6 @@ from unrelu.problems.psd import Point, PSDProblem
 from unrelu.stopping import MaxIterations
 from unrelu.task import CUT_SHORT, Task
 from unrelu.turning import turned_together
-from unrelu.verdicts import contradicts_absence
 
 __all__ = ["complete_by_piece"]
 
@@ -26,7 +25,8 @@ Array = NDArray[np.floating[Any]]
 # Pieces named in a verdict.
 MOST_NAMED = 4
 # Orders in which pieces are turned against each other, and steps in which all of them are then fitted together.
-ORDERS, TOGETHER = 4, 60
+ORDERS, STEPS = 4, 60
+TOGETHER = "piece by piece"
 # A whole is as good as its worst piece; every other code is worse than these.
 FROM_BEST = (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK)
 
@@ -55,8 +55,14 @@ def complete_by_piece(task: Task) -> Attempts:
             verdicts.append(attempts.outcome.verdict)
     assert first is not None
     point = _turned(task, factor, parts)
-    task.offer("piece by piece", point)
-    verdict = _verdict(task, parts, verdicts, point)
+    task.offer(TOGETHER, point)
+    verdict = _verdict(task, parts, verdicts)
+    if problem.loss.uses_absence and not noiseless(problem, point.value):
+        # What absence says between them does not hold: then the pieces are one problem.
+        whole = escalate(task, (TOGETHER, point.factor))
+        words = f"{whole.outcome.verdict.reason}; {_in_words(task, parts)}"
+        outcome = replace(whole.outcome, verdict=Verdict(whole.outcome.verdict.code, words))
+        return replace(whole, outcome=outcome, undetermined=np.arange(problem.size))
     outcome = replace(first.outcome, point=point, objective=point.value, verdict=verdict, history=task.history)
     largest = np.setdiff1d(parts[0], parts[0][first.undetermined])
     missing = np.setdiff1d(np.arange(problem.size), largest)
@@ -82,25 +88,24 @@ def _turned(task: Task, factor: NDArray[np.float64], parts: list[NDArray[np.intp
             return best
         turned = problem.evaluate(turned_together(problem, factor, order, task.rng).astype(problem.dtype))
         # The pieces together: what they are alone may leave them room.
-        turned = task.attempt("piece by piece", turned.factor, task.stopping | MaxIterations(TOGETHER)).point
+        turned = task.attempt(TOGETHER, turned.factor, task.stopping | MaxIterations(STEPS)).point
         best = turned if turned.value < best.value else best
         order = [parts[k] for k in task.rng.permutation(len(parts))]
     return best
 
 
-def _verdict(task: Task, parts: list[NDArray[np.intp]], verdicts: list[Verdict], point: Point) -> Verdict:
-    """That of the piece with the least to say for itself, unless what absence says between pieces does not hold."""
+def _in_words(task: Task, parts: list[NDArray[np.intp]]) -> str:
     names = [task.named(rows) for rows in parts[:MOST_NAMED]]
     more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
+    return f"the pattern falls into {len(parts)} pieces that never see each other ({', '.join(names + more)})"
+
+
+def _verdict(task: Task, parts: list[NDArray[np.intp]], verdicts: list[Verdict]) -> Verdict:
+    """That of the piece with the least to say for itself."""
     words = (
-        f"the pattern falls into {len(parts)} pieces that never see each other ({', '.join(names + more)}): each was "
-        "completed in its own frame, and entries between them are not determined by what was seen"
+        f"{_in_words(task, parts)}: each was completed in its own frame, and entries between them are not determined "
+        "by what was seen"
     )
     worst = max(verdicts, key=lambda verdict: FROM_BEST.index(verdict.code) if verdict.code in FROM_BEST else np.inf)
     alone = len(parts[0]) == 1 and worst.code is Stop.FITTED
-    code = Stop.UNDERDETERMINED if alone else worst.code
-    contradicted = not noiseless(task.problem, point.value) and contradicts_absence(task.problem, point)
-    if code in (Stop.FITTED, Stop.FITTED_TO_NOISE) and contradicted:
-        words += "; no frames were found in which what absence says of these holds"
-        return Verdict(Stop.STATIONARY, words)
-    return Verdict(code, f"{worst.reason}; {words}")
+    return Verdict(Stop.UNDERDETERMINED if alone else worst.code, f"{worst.reason}; {words}")

@@ -66,8 +66,11 @@ class Attempts:
     undetermined: NDArray[np.intp]  # rows without a place among the others
 
 
-def escalate(task: Task) -> Attempts:
-    """Solve from a placement if there is one, then from one start after the other, and return the best."""
+def escalate(task: Task, given: tuple[str, Array] | None = None) -> Attempts:
+    """Solve from a placement if there is one, then from one start after the other, and return the best.
+
+    ``given`` is a start to begin with, by name, and a factor in units.
+    """
     problem = task.problem
     phase("finding fully seen blocks")
     placement = furthest_placement(problem.observations, problem.rank, task.rng, task.sketch)
@@ -83,7 +86,7 @@ def escalate(task: Task) -> Attempts:
     if placement is not None:
         placement = steadied(problem.observations, problem.rank, placement, task.rng, unless_near=whole)
     unknowns, pairs = (0, 0) if whole else unknowns_and_pairs(problem)
-    return _Search(task, placement, unknowns > pairs, np.flatnonzero(turned)).found()
+    return _Search(task, placement, unknowns > pairs, np.flatnonzero(turned), given).found()
 
 
 def _sharp(problem: PSDProblem, value: float, times: float = 1.0) -> bool:
@@ -100,6 +103,7 @@ class _Search:
     past_the_limit: bool
     # Rows of bodies that were turned until they fit: whether they fit one way only is asked later.
     turned: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    given: tuple[str, Array] | None = None
     best: Outcome | None = None
     start: str = ""
     tried: list[str] = field(default_factory=list)
@@ -241,6 +245,9 @@ class _Search:
         def fresh(start: Start) -> Callable[[Array | None], Outcome]:
             return self._fitting(start.name, lambda _: start(observations, rank, rng) / root)
 
+        if self.given is not None:
+            name, factor = self.given
+            yield name, self._fitting(name, lambda _: factor)
         if self.placement is not None:
             placed = self.placement
             if placed.placed.all():

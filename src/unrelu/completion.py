@@ -24,6 +24,7 @@ from unrelu.inputs import same_labels
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.observations import Observations
+from unrelu.remarks import beyond_rank
 from unrelu.rivals import rows_with_rivals
 from unrelu.saving import read_fields, write_fields
 from unrelu.task import Attempt
@@ -32,12 +33,6 @@ from unrelu.uncertainty import ErrorBars, Noise
 __all__ = ["Completion"]
 
 Array = NDArray[np.floating[Any]]
-
-# What the intervals of a ``best-of-rank`` fit leave out.
-BEYOND_RANK = (
-    "the data are not of rank {rank}: these intervals speak of noise around the best fit of that rank, and what "
-    "further rank adds is not in them"
-)
 
 
 @dataclass(frozen=True)
@@ -316,7 +311,7 @@ class Completion:
         """The error bars of this fit, made when first asked for; ``error_bars().method`` says how they were found."""
         if X is not None or "_error_bars" not in self.__dict__:
             seen = self.seen_entries(X) if X is not None or self.source is None else self._judged[0]
-            doubt = BEYOND_RANK.format(rank=self.rank) if self.verdict.code is Stop.BEST_OF_RANK else None
+            doubt = beyond_rank(self.rank) if self.verdict.code is Stop.BEST_OF_RANK else None
             made = ErrorBars(self.factor, seen, pairs=self.pairs, determined=self._determined_rows(), doubt=doubt)
             self.__dict__["_error_bars"] = made  # as functools.cached_property does
         return self.__dict__["_error_bars"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unrelu.observations import Observations
 from unrelu.pieces import named_rows
 
-__all__ = ["contradiction", "remarks"]
+__all__ = ["beyond_rank", "contradiction", "remarks"]
 
 # The best fit leaves more than this of the size of the data: the rank is wrong, or noise is as large as the signal.
 CONTRADICTED = 0.5
@@ -25,6 +25,14 @@ def contradiction(rank: int, residual: float) -> str | None:
     return (
         f"the seen entries contradict rank {rank} by far (the best fit found leaves {residual:.0%} of their size "
         "unexplained); try a higher rank, or check threshold= and the data"
+    )
+
+
+def beyond_rank(rank: int) -> str:
+    """What the intervals of a ``best-of-rank`` fit leave out."""
+    return (
+        f"the data are not of rank {rank}: these intervals speak of noise around the best fit of that rank, and what "
+        "further rank adds is not in them"
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.budget import phase
+from unrelu.certificates.order import canonical_frame, canonical_order, reordered
 from unrelu.floor import unknowns_and_pairs
 from unrelu.losses import Observed, OneSided
 from unrelu.observations import Observations
@@ -24,17 +25,31 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 # Starts; by how many times σ² the squares of a rival may be higher; standard errors by which it must differ.
-STARTS, NEARLY_AS_LOW, APART = 48, 36.0, 4.0
+STARTS, NEARLY_AS_LOW, APART = 48, 20.0, 4.0
 
 
 def rows_with_rivals(
     observations: Observations, factor: Floats, determined: Bools, pairs: str, rng: np.random.Generator
 ) -> Bools:
-    """Determined rows less those that keep their entries in every rival; ``factor`` in units of √``unit``."""
+    """Determined rows less those that keep their entries in every rival; ``factor`` in units of √``unit``.
+
+    They are put into an order of their own first, so that permuting them permutes the answer.
+    """
+    if factor.size > MOST_UNKNOWNS or determined.sum() < 2:
+        return np.zeros(len(factor), dtype=bool)
+    order = canonical_order(observations)
+    moving = np.zeros(len(factor), dtype=bool)
+    moving[order] = _moving(
+        reordered(observations, order), canonical_frame(factor[order]), determined[order], pairs, rng
+    )
+    return moving
+
+
+def _moving(
+    observations: Observations, factor: Floats, determined: Bools, pairs: str, rng: np.random.Generator
+) -> Bools:
     n, rank = factor.shape
     lost = np.zeros(n, dtype=bool)
-    if n * rank > MOST_UNKNOWNS or determined.sum() < 2:
-        return lost
     loss = Observed() if observations.threshold is None else OneSided()
     problem = PSDProblem(observations, rank, loss)
     unknowns, seen = unknowns_and_pairs(problem)

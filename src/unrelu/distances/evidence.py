@@ -47,7 +47,8 @@ REDUNDANT, LARGEST_CORE, ENOUGH = 6, 16, 20
 CORE_STARTS, RAISED_STARTS = 40, 24
 # Starts of a core that end this close have found its lowest misfit.
 SAME = 1e-2
-# Fewer spare distances tell nothing about noise; and however few they are, this many times their level is not noise.
+# Fewer spare distances tell nothing about noise, unless there are no others; and however few they are, a misfit of this
+# many times their level is not noise.
 LEAST, FAR = 3, 4.0
 # Beyond this many points neither cores are looked for nor is one more dimension tried.
 MANY = 2000
@@ -108,11 +109,10 @@ def gather(network: Network, rng: np.random.Generator, floor: float) -> Evidence
     higher = towering(spectra, floor) or lopsided(spectra)
     if freedom < ENOUGH and network.size <= MANY:
         cores = _asked(network, used, rng, floor)
-        if (
-            freedom + cores.freedom < LEAST
-        ):  # all that is left is to ask the cliques once more, with what surrounds them
-            squares, freedom = 0.0, 0
-            cores = _asked(network, np.zeros_like(used), rng, floor)
+        if freedom + cores.freedom < REDUNDANT:  # what is left around the cliques is too little without them
+            together = _asked(network, np.zeros_like(used), rng, floor)
+            if together.freedom > freedom + cores.freedom:
+                squares, freedom, cores = 0.0, 0, together
         squares, freedom = squares + cores.squares, freedom + cores.freedom
         higher = higher or outdone(cores.squares, cores.freedom, cores.raised, cores.raised_freedom, floor)
     level = float(np.sqrt(squares / freedom)) if freedom else 0.0
@@ -124,7 +124,7 @@ def is_noise(misfit: float, freedom: int, told: Evidence) -> bool:
     """Whether a misfit Σ w gap² with so many distances to spare is no larger than the noise that the groups show."""
     from scipy.special import fdtri
 
-    if freedom < 1 or told.freedom < LEAST or told.level <= 0:
+    if freedom < 1 or told.freedom < min(LEAST, freedom) or told.level <= 0:
         return False
     most = min(float(fdtri(freedom, told.freedom, 1 - CHANCE)), FAR**2)
     return bool(misfit / freedom <= told.level**2 * most)
@@ -290,7 +290,7 @@ def _core(sees: Mask, start: int, dim: int) -> Indices | None:
     size = len(sees)
     members, best = [start], None
     inside = sees[start].astype(np.intp)
-    edges, most = 0, LEAST - 1
+    edges, most = 0, 0
     while len(members) < min(LARGEST_CORE, size):
         inside[members] = -1
         chosen = int(np.argmax(inside))

@@ -152,7 +152,7 @@ def _judged(search: Search, best: Candidate, exact: bool, *, tried: bool) -> tup
     if search.evidence.higher and tried and _nothing_lower(search, best):
         return Stop.BEST_OF_RANK, f"{search.starts} starts found nothing lower"
     if search.effort.noise is None:
-        if search.evidence.freedom < LEAST:
+        if search.evidence.freedom < min(LEAST, max(freedom_left(search.network, best.points), 1)):
             return Stop.STATIONARY, "no small group of points shows the noise, and this may be a fold"
         if not search.evidence.higher and search.outgrown(best.points):
             return Stop.STATIONARY, "one more dimension would explain it as well, so that it need not be noise"

@@ -309,6 +309,25 @@ def test_one_more_dimension_is_tried_for_the_whole():
     assert not raised(network_from(D[:3, :3], 2), plane[:3], 1e-9, rng)
 
 
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_missing_dimension_is_looked_for_with_many_starts(seed):
+    # Few distances to spare in space: of the places there that meet all distances one start in fifty finds the way.
+    rng = np.random.default_rng(seed)
+    result = complete_distances(hidden(rng.random((16, 3)), 0.65, rng), 2, rng=0)
+    assert not result.verdict.converged
+    assert not result.determined.any()
+
+
+def test_one_more_dimension_is_tried_where_only_limits_join_two_parts():
+    D = np.full((20, 20), np.nan)
+    D[:10, :10], D[10:, 10:] = bipartite(10, 2, 0, noise=0.01), bipartite(10, 2, 1, noise=0.01)
+    upper = np.full((20, 20), np.nan)
+    upper[0, 10] = upper[10, 0] = 2.0
+    result = complete_distances(D, 2, upper=upper, rng=0)
+    assert result.verdict.code is Stop.FITTED_TO_NOISE
+    assert (result.components == 0).all()
+
+
 def test_a_given_deviation_far_above_the_misfit_hides_no_dimension():
     D = distances(np.random.default_rng(1).random((20, 3)))
     wide = complete_distances(D, 2, sigma=0.5, rng=0)

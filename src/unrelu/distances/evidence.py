@@ -19,7 +19,7 @@ from unrelu.distances.network import Misfit, Network
 from unrelu.distances.paths import scaling
 from unrelu.distances.ranges import no_limits
 from unrelu.distances.refine import refine
-from unrelu.distances.starts import explored, small_enough
+from unrelu.distances.starts import explored, small_enough, starts_for
 from unrelu.distances.trilateration import cliques
 
 __all__ = [
@@ -44,7 +44,7 @@ GROUPS, TRIES = 12, 60
 # A core is grown until it has this many distances more than it needs, in one more dimension too, or is too large. Where
 # cliques have fewer than enough distances to spare, cores are asked as well.
 REDUNDANT, LARGEST_CORE, ENOUGH = 6, 16, 20
-CORE_STARTS, RAISED_STARTS = 40, 24
+CORE_STARTS, RAISED_STARTS, ROUND = 40, 128, 64
 # Starts of a core that end this close have found its lowest misfit.
 SAME = 1e-2
 # Fewer spare distances tell nothing about noise, unless there are no others; and however few they are, a misfit of this
@@ -149,22 +149,24 @@ def raised(network: Network, X: Floats, floor: float, rng: np.random.Generator) 
     """Whether, from X and from other starts, one more dimension meets all distances, or is far better than noise."""
     if network.size > MANY or network.size < network.dim + 2:
         return False
-    seen = replace(network, limits=no_limits(), cutoff=None)
+    seen = replace(network, cutoff=None)  # limits stay: they may be all that joins two parts
     plain = Misfit(absence=False)
     flat = refine(seen, X, plain, tol=1e-9, max_iter=30)
     above = replace(seen, dim=network.dim + 1)
     lifted = np.column_stack([X, LIFT * rng.standard_normal(len(X))])
     ended = refine(above, lifted, plain, tol=1e-9, max_iter=60)
     places, value = ended.points, ended.value
-    if small_enough(above):
-        others, values = explored(above, plain, floor, rng, RAISED_STARTS)
+    left = min(starts_for(above), RAISED_STARTS) if small_enough(above) else 0
+    while left > 0 and np.abs(above.residual(places)).max() > floor:
+        others, values = explored(above, plain, floor, rng, min(left, ROUND))
+        left -= ROUND
         if values[0] < value:
             again = refine(above, others[0], plain, tol=1e-12, max_iter=30)
             places, value = again.points, again.value
     if np.abs(above.residual(places)).max() <= floor:
         return True
-    freedom, left = freedom_left(seen, flat.points), freedom_left(above, places)
-    return outdone(2 * flat.value, freedom, 2 * value, left, floor)
+    freedom, spare = freedom_left(seen, flat.points), freedom_left(above, places)
+    return outdone(2 * flat.value, freedom, 2 * value, spare, floor)
 
 
 def freedom_left(network: Network, X: Floats, *, exact: bool = False) -> int:

@@ -11,7 +11,16 @@ from unrelu.distances import complete as front
 from unrelu.distances import search as searching
 from unrelu.distances import solve as solving
 from unrelu.distances.completion import widening
-from unrelu.distances.evidence import Evidence, freedom_left, gather, is_noise, lopsided, towering
+from unrelu.distances.evidence import (
+    Evidence,
+    freedom_left,
+    gather,
+    is_noise,
+    lopsided,
+    outdone,
+    raised,
+    towering,
+)
 from unrelu.distances.network import Network
 from unrelu.history import Stop
 
@@ -39,6 +48,25 @@ def noisy(n, dim, sigma, seed, share=0.3):
     points = rng.random((n, dim))
     error = np.triu(sigma * rng.standard_normal((n, n)), 1)
     return points, np.abs(hidden(points, share, rng) + error + error.T) * (1 - np.eye(n))
+
+
+def bipartite(n, dim, seed, *, flat=1.0, noise=0.0, block=None):
+    """Distances between two halves alone, so that no three points all see each other, with relative noise.
+
+    ``flat`` shrinks the last coordinate; two points of either half all see each other, with the noise of ``block``.
+    """
+    rng = np.random.default_rng(seed)
+    points = rng.random((n, dim))
+    points[:, -1] *= flat
+    error = np.triu(rng.standard_normal((n, n)), 1)
+    half = np.arange(n) < n // 2
+    seen, level = half[:, None] != half, np.full((n, n), noise)
+    if block is not None:
+        four = np.ix_([0, 1, n - 2, n - 1], [0, 1, n - 2, n - 1])
+        seen[four], level[four] = True, block
+    D = np.where(seen, np.abs(distances(points) * (1 + level * (error + error.T))), np.nan)
+    np.fill_diagonal(D, 0.0)
+    return D
 
 
 def network_from(D, dim):
@@ -142,8 +170,13 @@ def test_small_groups_tell_noise_from_a_wrong_place():
     assert not is_noise(20 * (4 * 0.01) ** 2, 20, told)
     assert not is_noise(20 * 0.01**2, 20, Evidence(0.01, 0))
     assert not is_noise(0.0, 0, told)
-    # From two spare distances little is known, and much is allowed.
-    assert is_noise(20 * (4 * 0.01) ** 2, 20, Evidence(0.01, 2))
+    # From three spare distances little is known, and more is allowed; but not anything, as their law would have it.
+    few = Evidence(0.01, 3)
+    assert is_noise(20 * (3.9 * 0.01) ** 2, 20, few)
+    assert not is_noise(20 * (4.1 * 0.01) ** 2, 20, few)
+    # One or two tell nothing, unless there are no others.
+    assert not is_noise(20 * 0.01**2, 20, Evidence(0.01, 2))
+    assert is_noise(2 * 0.01**2, 2, Evidence(0.01, 2))
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.003, 0.03])
@@ -203,6 +236,106 @@ def test_data_of_more_dimensions_get_the_best_of_those_asked():
     assert not result.determined.any()
     again = [complete_distances(D, 2, start=np.random.default_rng(k).random((24, 2)), rng=k) for k in range(5)]
     assert min(one.residual for one in again) > (1 - 1e-6) * result.residual
+
+
+@pytest.mark.parametrize(
+    ("n", "flat", "block"), [(16, 1.0, None), (16, 0.3, None), (16, 1.0, 0.0), (16, 0.3, 0.0), (24, 1.0, None)]
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_missing_dimension_is_not_noise_where_no_points_all_see_each_other(n, flat, block, seed):
+    # Small cores were never asked whether one more dimension would fit them: fitted-to-noise, up to all determined.
+    result = complete_distances(bipartite(n, 3, seed, flat=flat, block=block), 2, rng=0)
+    assert result.verdict.code in (Stop.BEST_OF_RANK, Stop.STATIONARY)
+    assert not result.determined.any()
+
+
+def test_a_missing_dimension_shows_beneath_noise_and_in_single_precision():
+    for D in (bipartite(16, 3, 1, noise=0.01), bipartite(16, 3, 1).astype(np.float32)):
+        result = complete_distances(D, 2, rng=0)
+        assert not result.verdict.converged
+        assert not result.determined.any()
+        assert result.points.dtype == D.dtype
+
+
+def test_noise_or_dimension_do_not_depend_on_the_unit():
+    for D in (bipartite(16, 3, 0, flat=0.3), bipartite(16, 2, 0, noise=0.01)):
+        one, other = (complete_distances(unit * D, 2, rng=0) for unit in (1, 1024))
+        assert one.verdict == other.verdict
+        assert (other.points == 1024 * one.points).all()
+        assert (other.determined == one.determined).all()
+
+
+def test_four_points_of_space_are_not_four_of_the_plane_with_noise():
+    result = complete_distances(distances(np.random.default_rng(0).random((4, 3))), 2, rng=0)
+    assert result.verdict.code is Stop.STATIONARY
+    assert "one more dimension would explain it as well" in result.verdict.reason
+    assert not result.determined.any()
+
+
+@pytest.mark.parametrize("block", [None, 0.01])
+@pytest.mark.parametrize(("n", "noise"), [(16, 0.003), (24, 0.03)])
+def test_noise_stays_noise_where_no_points_all_see_each_other(n, noise, block):
+    for seed in range(2):
+        result = complete_distances(bipartite(n, 2, seed, noise=noise, block=block and noise), 2, rng=0)
+        assert result.verdict.code is Stop.FITTED_TO_NOISE
+        assert result.determined.sum() >= n - 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_four_points_with_little_noise_do_not_speak_for_all(seed):
+    # They have one distance to spare, whose law lets thousands of times its level pass.
+    told = gather(network_from(bipartite(16, 2, seed, noise=0.3, block=0.02), 2), np.random.default_rng(0), 1e-9)
+    assert told.freedom >= 10
+    assert 0.05 < told.level < 0.4
+    assert not told.higher
+
+
+def test_one_more_dimension_must_gain_more_than_its_unknowns_explain():
+    assert not outdone(30.0, 30, 15.0, 15, 1e-9)  # as noise would have it
+    assert not outdone(30.0, 30, 8.0, 15, 1e-9)  # twice as much
+    assert outdone(30.0, 30, 0.1, 15, 1e-9)
+    assert outdone(1.0, 14, 0.0, 1, 1e-9)
+    assert not outdone(1.0, 13, 0.0, 0, 1e-9)  # no distance to spare, no word
+    assert not outdone(1e-17, 30, 0.0, 15, 1e-9)  # rounding
+    assert not outdone(1.0, 5, 0.0, 5, 1e-9)
+
+
+def test_one_more_dimension_is_tried_for_the_whole():
+    rng = np.random.default_rng(0)
+    space = points_in_cube(20, 3, rng=0)
+    assert raised(network_from(hidden(space, 0.5, rng), 2), space[:, :2], 1e-9, rng)
+    plane, D = noisy(20, 2, 0.02, seed=1, share=0.5)
+    assert not raised(network_from(D, 2), plane, 1e-9, rng)
+    assert not raised(network_from(D[:3, :3], 2), plane[:3], 1e-9, rng)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_missing_dimension_is_looked_for_with_many_starts(seed):
+    # Few distances to spare in space: of the places there that meet all distances one start in fifty finds the way.
+    rng = np.random.default_rng(seed)
+    result = complete_distances(hidden(rng.random((16, 3)), 0.65, rng), 2, rng=0)
+    assert not result.verdict.converged
+    assert not result.determined.any()
+
+
+def test_one_more_dimension_is_tried_where_only_limits_join_two_parts():
+    D = np.full((20, 20), np.nan)
+    D[:10, :10], D[10:, 10:] = bipartite(10, 2, 0, noise=0.01), bipartite(10, 2, 1, noise=0.01)
+    upper = np.full((20, 20), np.nan)
+    upper[0, 10] = upper[10, 0] = 2.0
+    result = complete_distances(D, 2, upper=upper, rng=0)
+    assert result.verdict.code is Stop.FITTED_TO_NOISE
+    assert (result.components == 0).all()
+
+
+def test_a_given_deviation_far_above_the_misfit_hides_no_dimension():
+    D = distances(np.random.default_rng(1).random((20, 3)))
+    wide = complete_distances(D, 2, sigma=0.5, rng=0)
+    assert wide.verdict.code is Stop.BEST_OF_RANK
+    assert not wide.determined.any()
+    # What the misfit agrees with is the caller's word; and without a further dimension so is what is too large.
+    assert complete_distances(D, 2, sigma=0.11, rng=0).verdict.code is Stop.FITTED_TO_NOISE
+    assert complete_distances(noisy(25, 2, 0.01, seed=0)[1], 2, sigma=0.05, rng=0).verdict.code is Stop.FITTED_TO_NOISE
 
 
 def test_spectra_tell_a_dimension_from_noise():
@@ -341,11 +474,13 @@ def test_phases_have_names():
     with budget(told=said.append):
         complete_distances(distances(points_in_cube(14, 3, rng=0)), 2, rng=0)
         complete_distances(noisy(20, 2, 0.02, seed=0)[1], 2, rng=0)
+        complete_distances(bipartite(16, 2, 0, noise=0.01), 2, rng=0)
     assert {
         "placing points one after the other",
         "starting from shortest paths",
         "trying other starts",
         "looking at small groups for the noise",
+        "trying one more dimension",
         "finding out what is determined",
         "looking for a second answer",
     } <= set(said)

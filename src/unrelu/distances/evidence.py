@@ -2,7 +2,8 @@
 
 Points that all see each other, more than dim+1 of them, or a few points with more distances than they need, can be
 fitted without regard to the rest. What is left over there is noise, or a dimension too few; a larger misfit of the
-whole is neither, but a place that is wrong.
+whole is neither, but a place that is wrong. Which of the two it is, spectra tell, or a fit in one more dimension: noise
+it cannot meet much better than its additional unknowns explain.
 """
 
 from __future__ import annotations
@@ -18,19 +19,39 @@ from unrelu.distances.network import Misfit, Network
 from unrelu.distances.paths import scaling
 from unrelu.distances.ranges import no_limits
 from unrelu.distances.refine import refine
-from unrelu.distances.starts import explored
+from unrelu.distances.starts import explored, small_enough, starts_for
 from unrelu.distances.trilateration import cliques
 
-__all__ = ["CHANCE", "Evidence", "freedom_left", "gather", "is_noise", "lopsided", "towering"]
+__all__ = [
+    "CHANCE",
+    "LEAST",
+    "Evidence",
+    "freedom_left",
+    "gather",
+    "is_noise",
+    "lopsided",
+    "outdone",
+    "raised",
+    "towering",
+]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 # Groups that are fitted, and the cliques that are looked at for them.
 GROUPS, TRIES = 12, 60
-# A core is grown until it has this many distances more than it needs, or is too large.
-REDUNDANT, LARGEST_CORE = 6, 16
-CORE_STARTS = 40
+# A core is grown until it has this many distances more than it needs, in one more dimension too, or is too large. Where
+# cliques have fewer than enough distances to spare, cores are asked as well.
+REDUNDANT, LARGEST_CORE, ENOUGH = 6, 16, 20
+CORE_STARTS, RAISED_STARTS, ROUND = 40, 128, 64
+# Starts of a core that end this close have found its lowest misfit.
+SAME = 1e-2
+# Fewer spare distances tell nothing about noise, unless there are no others; and however few they are, a misfit of this
+# many times their level is not noise.
+LEAST, FAR = 3, 4.0
+# Beyond this many points neither cores are looked for nor is one more dimension tried.
+MANY = 2000
 # How often noise may be taken for something else.
 CHANCE = 1e-4
 # More dimensions show in the spectra beyond dim. One to three eigenvalues of each tower above the others, so far that
@@ -38,6 +59,8 @@ CHANCE = 1e-4
 # outweigh negative ones so many times, where noise would have as many of either sign; told by so many spare distances.
 MORE, RARE, TOWERING = 3, 1e-6, 4.0
 LOPSIDED, SPARE = 30.0, 20
+# How far points are moved along one more dimension, in typical distances, to see whether that helps.
+LIFT = 0.3
 # Beyond this many unknowns the rank of the rigidity operator is not computed.
 RANKED = 1500
 
@@ -53,55 +76,97 @@ class Evidence:
     freedom : int
         How many distances more than needed the groups had; 0 if nothing was told.
     higher : bool
-        Whether the spectra of the groups show more dimensions than were asked for, beyond noise.
+        Whether the groups show more dimensions than were asked for, beyond noise.
+    dimension : bool
+        Whether the spectra of cliques are enough to show them.
     """
 
     level: float
     freedom: int
     higher: bool = False
+    dimension: bool = False
 
 
 def gather(network: Network, rng: np.random.Generator, floor: float) -> Evidence:
-    """Fit groups that share no distance, each by itself: cliques, or small cores where there is no clique."""
+    """Fit groups that share no distance, each by itself: cliques, and small cores where those have little to spare."""
     squares, freedom = 0.0, 0
     spectra: list[Floats] = []
-    used: set[int] = set()
+    used = np.zeros(len(network.first), bool)
     dim = network.dim
     for clique in cliques(network, rng, TRIES):
         if len(clique) < dim + 2 or freedom >= 200:
             continue
         group = clique[: dim + 7]
-        part, edges = _within(network, group)
-        if used & edges:
+        edges = _edges(network, group)
+        if used[edges].any():
             continue
-        used |= edges
+        used[edges] = True
         checkpoint()
+        part = network.part(np.sort(group))
         spectra.append(_spectrum(part))
         misfit, left = _fitted(part)
         squares, freedom = squares + misfit, freedom + left
     higher = towering(spectra, floor) or lopsided(spectra)
-    if not freedom:
-        for core in _cores(network, rng):
-            part, edges = _within(network, core)
-            if used & edges:
-                continue
-            used |= edges
-            left = len(part.first) - _needed(part.size, dim)
-            X, values = explored(part, Misfit(absence=False), floor, rng, CORE_STARTS)
-            exact = np.abs(part.residual(X[0])).max() <= floor
-            squares += 0.0 if exact else 2 * float(values[0])
-            freedom += left
+    if freedom < ENOUGH and network.size <= MANY:
+        cores = _asked(network, used, rng, floor)
+        if freedom + cores.freedom < REDUNDANT:  # what is left around the cliques is too little without them
+            together = _asked(network, np.zeros_like(used), rng, floor)
+            if together.freedom > freedom + cores.freedom:
+                squares, freedom, cores = 0.0, 0, together
+        squares, freedom = squares + cores.squares, freedom + cores.freedom
+        higher = higher or outdone(cores.squares, cores.freedom, cores.raised, cores.raised_freedom, floor)
     level = float(np.sqrt(squares / freedom)) if freedom else 0.0
-    return Evidence(level, freedom, higher and level > floor)
+    spare = sum(len(v) * (len(v) + 1) // 2 for v in spectra)
+    return Evidence(level, freedom, higher and level > floor, spare >= SPARE)
 
 
 def is_noise(misfit: float, freedom: int, told: Evidence) -> bool:
     """Whether a misfit Σ w gap² with so many distances to spare is no larger than the noise that the groups show."""
     from scipy.special import fdtri
 
-    if freedom < 1 or told.freedom < 1 or told.level <= 0:
+    if freedom < 1 or told.freedom < min(LEAST, freedom) or told.level <= 0:
         return False
-    return bool(misfit / freedom <= told.level**2 * fdtri(freedom, told.freedom, 1 - CHANCE))
+    most = min(float(fdtri(freedom, told.freedom, 1 - CHANCE)), FAR**2)
+    return bool(misfit / freedom <= told.level**2 * most)
+
+
+def outdone(squares: float, freedom: int, raised: float, left: int, floor: float) -> bool:
+    """Whether a misfit falls, in one more dimension, far beyond what the additional unknowns explain.
+
+    The extra dimension is not one unknown per point and linear: it bends distances by its square, and takes up to
+    twice as much of the noise, which ``TOWERING`` allows for. Without a distance to spare there, nothing is shown.
+    """
+    from scipy.special import fdtri
+
+    more = freedom - left
+    if left < 1 or more < 1:
+        return False
+    gained = (squares - raised) / more
+    return gained > TOWERING * float(fdtri(more, left, 1 - RARE)) * max(raised, floor**2) / left
+
+
+def raised(network: Network, X: Floats, floor: float, rng: np.random.Generator) -> bool:
+    """Whether, from X and from other starts, one more dimension meets all distances, or is far better than noise."""
+    if network.size > MANY or network.size < network.dim + 2:
+        return False
+    seen = replace(network, cutoff=None)  # limits stay: they may be all that joins two parts
+    plain = Misfit(absence=False)
+    flat = refine(seen, X, plain, tol=1e-9, max_iter=30)
+    above = replace(seen, dim=network.dim + 1)
+    lifted = np.column_stack([X, LIFT * rng.standard_normal(len(X))])
+    ended = refine(above, lifted, plain, tol=1e-9, max_iter=60)
+    places, value = ended.points, ended.value
+    left = min(starts_for(above), RAISED_STARTS) if small_enough(above) else 0
+    while left > 0 and np.abs(above.residual(places)).max() > floor:
+        others, values = explored(above, plain, floor, rng, min(left, ROUND))
+        left -= ROUND
+        if values[0] < value:
+            again = refine(above, others[0], plain, tol=1e-12, max_iter=30)
+            places, value = again.points, again.value
+    if np.abs(above.residual(places)).max() <= floor:
+        return True
+    freedom, spare = freedom_left(seen, flat.points), freedom_left(above, places)
+    return outdone(2 * flat.value, freedom, 2 * value, spare, floor)
 
 
 def freedom_left(network: Network, X: Floats, *, exact: bool = False) -> int:
@@ -127,11 +192,11 @@ def _needed(points: int, dim: int) -> int:
     return points * dim - dim * (dim + 1) // 2
 
 
-def _within(network: Network, group: Indices) -> tuple[Network, set[int]]:
+def _edges(network: Network, group: Indices) -> Indices:
+    """Positions of the distances within a group."""
     inside = np.zeros(network.size, bool)
     inside[group] = True
-    edges = np.flatnonzero(inside[network.first] & inside[network.second])
-    return network.part(np.sort(group)), set(edges.tolist())
+    return np.flatnonzero(inside[network.first] & inside[network.second])
 
 
 def _squares(part: Network) -> Floats:
@@ -178,29 +243,67 @@ def _fitted(part: Network) -> tuple[float, int]:
     return 2 * ended.value, len(part.first) - _needed(part.size, part.dim)
 
 
-def _cores(network: Network, rng: np.random.Generator) -> list[Indices]:
-    """Small sets with distances to spare, grown from random points by whoever sees most of the set."""
-    found = []
-    dim = network.dim
-    seen = np.zeros((network.size, network.size), bool) if network.size <= 2000 else None
-    if seen is None:
-        return []
-    seen[network.first, network.second] = seen[network.second, network.first] = True
+@dataclass
+class _Cores:
+    """What small cores have left over, and what they would have in one more dimension."""
+
+    squares: float = 0.0
+    freedom: int = 0
+    raised: float = 0.0
+    raised_freedom: int = 0
+
+
+def _asked(network: Network, used: Mask, rng: np.random.Generator, floor: float) -> _Cores:
+    """Cores that share no distance with each other, nor with what was used, fitted in dim and in dim+1 dimensions."""
+    told = _Cores()
+    plain = Misfit(absence=False)
+    sees = np.zeros((network.size, network.size), bool)
+    sees[network.first[~used], network.second[~used]] = True
+    sees |= sees.T
+    found = 0
     for start in rng.choice(network.size, min(network.size, 2 * GROUPS), replace=False):
-        members = [int(start)]
-        inside = seen[start].astype(np.intp)
-        edges = 0
-        while len(members) < min(LARGEST_CORE, network.size):
-            inside[members] = -1
-            chosen = int(np.argmax(inside))
-            if inside[chosen] <= 0:
-                break
-            edges += int(inside[chosen])
-            members.append(chosen)
-            inside = np.where(inside >= 0, inside + seen[chosen], -1)
-            if edges >= _needed(len(members), dim) + REDUNDANT:
-                found.append(np.array(members, np.intp))
-                break
-        if len(found) >= GROUPS // 2:
+        core = _core(sees, int(start), network.dim)
+        if core is None:
+            continue
+        part = network.part(core, keep=sees[network.first, network.second])
+        sees[np.ix_(core, core)] = False
+        X, values = explored(part, plain, floor, rng, CORE_STARTS)
+        ended = refine(part, X[0], plain, tol=1e-12, max_iter=30)
+        left = freedom_left(part, ended.points)
+        exact = np.abs(part.residual(ended.points)).max() <= floor
+        told.squares += 0.0 if exact else 2 * ended.value
+        told.freedom += left
+        above = replace(part, dim=part.dim + 1)
+        if not exact and values[1] <= (1 + SAME) * values[0]:
+            Y = refine(above, explored(above, plain, floor, rng, CORE_STARTS)[0][0], plain, tol=1e-12, max_iter=30)
+            told.raised += 2 * Y.value
+            told.raised_freedom += freedom_left(above, Y.points)
+        else:  # nothing to gain, or a fit that may be a fold: no word about the dimension
+            told.raised += 0.0 if exact else 2 * ended.value
+            told.raised_freedom += left
+        found += 1
+        if found >= GROUPS // 2 or told.freedom >= ENOUGH:
             break
-    return found
+    return told
+
+
+def _core(sees: Mask, start: int, dim: int) -> Indices | None:
+    """A small set with distances to spare, grown from a point by whoever sees most of the set."""
+    size = len(sees)
+    members, best = [start], None
+    inside = sees[start].astype(np.intp)
+    edges, most = 0, 0
+    while len(members) < min(LARGEST_CORE, size):
+        inside[members] = -1
+        chosen = int(np.argmax(inside))
+        if inside[chosen] <= 0:
+            break
+        edges += int(inside[chosen])
+        members.append(chosen)
+        inside = np.where(inside >= 0, inside + sees[chosen], -1)
+        spare = edges - _needed(len(members), dim)
+        if spare > most:
+            best, most = np.sort(np.array(members, np.intp)), spare
+        if edges >= _needed(len(members), dim + 1) + REDUNDANT:
+            break
+    return best

@@ -12,7 +12,7 @@ from unrelu.budget import phase
 from unrelu.distances.advance import advanced
 from unrelu.distances.alignment import align
 from unrelu.distances.careful import carefully_grown
-from unrelu.distances.evidence import CHANCE, Evidence, freedom_left, gather, is_noise
+from unrelu.distances.evidence import CHANCE, Evidence, freedom_left, gather, is_noise, raised
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.noise import censored_noise, noise_of_cliques
 from unrelu.distances.patches import MOST_POINTS, clusters, regrown, settle
@@ -88,6 +88,7 @@ class Search:
         self.floor = effort.rounding * longest
         self.best: Candidate | None = None  # the lowest so far, for those who cannot wait
         self.starts = 0  # how many were followed down
+        self._raised: tuple[Floats, bool] | None = None
 
     @cached_property
     def told(self) -> float | None:
@@ -119,12 +120,29 @@ class Search:
         if freedom < 1 or not gaps.size:
             return False
         if known is not None:
-            enough = self.squares(X) <= known**2 * float(chdtri(freedom, CHANCE))
-            return bool(enough and gaps.max() <= BEYOND_ALL * known)
+            least, most = (known**2 * float(chdtri(freedom, chance)) for chance in (1 - CHANCE, CHANCE))
+            if self.squares(X) > most or gaps.max() > BEYOND_ALL * known:
+                return False
+            # Noise of that deviation would leave more: it is not what these distances have, and they are asked.
+            return self.squares(X) >= least or not self.evidence.higher
         # Distances that nothing else checks are met in any case, and say nothing about the level.
         checked = np.sort(gaps)[-freedom:]
         one_level = checked[-1] <= OUTLYING * max(1.4826 * float(np.median(checked)), self.floor)
-        return bool(one_level and not self.evidence.higher and is_noise(self.squares(X), freedom, self.evidence))
+        told = self.evidence
+        if not one_level or told.higher or not is_noise(self.squares(X), freedom, told):
+            return False
+        return told.dimension or not self.raised(X)
+
+    def raised(self, X: Floats) -> bool:
+        """Whether places in one more dimension explain the misfit at X; asked once of the same places."""
+        if self._raised is None or self._raised[0] is not X:
+            phase("trying one more dimension")
+            self._raised = X, raised(self.network, X, self.floor, self.rng)
+        return self._raised[1]
+
+    def outgrown(self, X: Floats) -> bool:
+        """Whether that is why the misfit at X was not called noise."""
+        return self._raised is not None and self._raised[0] is X and self._raised[1]
 
     def _note(self, one: Candidate) -> Candidate:
         """Remember a candidate if it is the lowest so far."""

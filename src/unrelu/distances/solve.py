@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.budget import OutOfTime, phase
-from unrelu.distances.evidence import freedom_left
+from unrelu.distances.evidence import LEAST, freedom_left
 from unrelu.distances.grading import graded_exact, graded_with_noise
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.refine import Journal
@@ -151,8 +151,11 @@ def _judged(search: Search, best: Candidate, exact: bool, *, tried: bool) -> tup
         return Stop.MAX_ITERATIONS, ""
     if search.evidence.higher and tried and _nothing_lower(search, best):
         return Stop.BEST_OF_RANK, f"{search.starts} starts found nothing lower"
-    if search.evidence.freedom == 0 and search.effort.noise is None:
-        return Stop.STATIONARY, "no small group of points shows the noise, and this may be a fold"
+    if search.effort.noise is None:
+        if search.evidence.freedom < min(LEAST, max(freedom_left(search.network, best.points), 1)):
+            return Stop.STATIONARY, "no small group of points shows the noise, and this may be a fold"
+        if not search.evidence.higher and search.outgrown(best.points):
+            return Stop.STATIONARY, "one more dimension would explain it as well, so that it need not be noise"
     return Stop.STATIONARY, (
         "the misfit is larger than the noise that "
         f"{'was given' if search.effort.noise is not None else 'small groups of points show'}: a fold that was not "

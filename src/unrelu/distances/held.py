@@ -199,7 +199,8 @@ class Held:
         fitted = one.code in (Stop.FITTED, Stop.FITTED_TO_NOISE)
         if not (fitted or contradicted) and search.clean and self.framed:
             grade = self._of_what_is_met(X, one, met)
-        return replace(one, points=X, grade=grade, code=Stop.STATIONARY if fitted or contradicted else one.code, why=why)
+        code = Stop.STATIONARY if fitted or contradicted else one.code
+        return replace(one, points=X, grade=grade, code=code, why=why)
 
     def _of_what_is_met(self, X: Floats, one: Solved, met: NDArray[np.bool_]) -> Grades:
         """Some distances are wrong: what the others fix, in their own frame and in that of the anchors."""

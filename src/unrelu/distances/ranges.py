@@ -103,8 +103,6 @@ class Ranges:
         notes = _zeros(first, second, distance, labels)
         limits = _limits(lower, upper, n, labels, dtype)
         fixed, places = known_places(anchors, n, dim, labels)
-        if n > 1 and not len(first) and not len(limits):
-            raise InputError(f"no distance between the {n} points was seen; check what stands for a missing one")
         _within_limits(first, second, distance, deviation, limits, n, dtype, labels)
         _anchors_within_limits(fixed, places, limits, dtype, labels)
         return cls(n, first, second, distance, deviation, cutoff, limits, fixed, places, labels, dtype, notes)
@@ -200,8 +198,8 @@ def _within_limits(
         raise InputError(
             f"bounds must not contradict a seen distance, got {seen[k]:g} outside {limits.lower[k]:g} to "
             f"{limits.upper[k]:g} at {named_pair(limits.first[k], limits.second[k], names)}"
-            f"{f' and {int(beyond.sum()) - 1} more' if beyond.sum() > 1 else ''}; correct one of them, or pass sigma= if "
-            "noise did it"
+            f"{f' and {int(beyond.sum()) - 1} more' if beyond.sum() > 1 else ''}; correct one of them, or pass sigma= "
+            "if noise did it"
         )
 
 

@@ -150,7 +150,10 @@ def _judged(search: Search, best: Candidate, exact: bool, *, tried: bool) -> tup
     if not best.converged:
         return Stop.MAX_ITERATIONS, ""
     if search.network.beyond_limits(best.points).max(initial=0.0) > SLACK * search.floor:
-        return Stop.STATIONARY, "bounds are not met: they contradict the distances or each other, or a fold was not found"
+        return (
+            Stop.STATIONARY,
+            "bounds are not met: they contradict the distances or each other, or a fold was not found",
+        )
     if search.evidence.higher and tried and _nothing_lower(search, best):
         return Stop.BEST_OF_RANK, f"{search.starts} starts found nothing lower"
     if search.evidence.freedom == 0 and search.effort.noise is None:

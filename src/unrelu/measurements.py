@@ -329,8 +329,22 @@ def _matrix(table: Table, path: str) -> Measurements:
             f"rows and columns of {path} must carry the same names in the same order, but name {k + 1} is "
             f"{table.rows[k]!r} for the row and {table.columns[k]!r} for the column; sort one like the other"
         )
+    if rows > 1 and not _any_between(table.values):
+        raise InputError(
+            f"{path} holds no distance between two points: every entry off the diagonal is missing; check what stands "
+            "for a missing one"
+        )
     names = table.rows or table.columns or tuple(map(str, range(rows)))
     return Measurements(table.values, _different(tuple(name.strip() for name in names), path))
+
+
+def _any_between(values: Any) -> bool:
+    """Whether an entry off the diagonal is there."""
+    if sp.issparse(values):
+        entries = values.tocoo()
+        return bool(np.any((entries.row != entries.col) & ~np.isnan(entries.data)))
+    seen = ~np.isnan(np.asarray(values, dtype=float)) & ~np.ma.getmaskarray(values)
+    return int(np.count_nonzero(seen)) > int(np.count_nonzero(np.diagonal(seen)))
 
 
 def _different(names: tuple[str, ...], path: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ Indices = NDArray[np.intp]
 
 
 def network_of(ranges: Ranges, dim: int, *, join: bool = True) -> Network:
-    """All points in units; with ``join`` the distances between anchors, which are known too, are among the seen."""
+    """All points in units; with ``join`` the distances between anchors are those of their places, measured or not."""
     n, unit = ranges.size, ranges.unit
     keys = ranges.first.astype(np.int64) * n + ranges.second
     distance = ranges.distance / unit
@@ -27,6 +27,7 @@ def network_of(ranges: Ranges, dim: int, *, join: bool = True) -> Network:
         known = np.linalg.norm(ranges.places[a] - ranges.places[b], axis=1) / unit
         between = ranges.anchors[a].astype(np.int64) * n + ranges.anchors[b]
         fresh = ~np.isin(between, keys)
+        distance[np.searchsorted(keys, between[~fresh])] = known[~fresh]
         keys = np.r_[keys, between[fresh]]
         distance, weight = np.r_[distance, known[fresh]], np.r_[weight, np.ones(int(fresh.sum()))]
         order = np.argsort(keys)

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import Budget, OutOfTime, budget
-from unrelu.distances.alignment import align
-from unrelu.distances.anchors import fix_the_frame
+from unrelu.budget import Budget, budget
 from unrelu.distances.assemble import components, network_of
 from unrelu.distances.completion import DistanceCompletion
 from unrelu.distances.edges import real
-from unrelu.distances.network import Misfit, Network
+from unrelu.distances.held import Held
+from unrelu.distances.network import Misfit
 from unrelu.distances.options import (
     checked_dim,
     checked_seconds,
@@ -27,9 +26,9 @@ from unrelu.distances.options import (
 )
 from unrelu.distances.order import own_order
 from unrelu.distances.ranges import Ranges
-from unrelu.distances.refine import Journal, refine
+from unrelu.distances.refine import Journal
 from unrelu.distances.rigidity import WORDS
-from unrelu.distances.search import Effort
+from unrelu.distances.search import Effort, Search
 from unrelu.distances.solve import Solved, nothing, solve_component
 from unrelu.distances.triangles import check_triangles
 from unrelu.distances.verdict import verdict_of
@@ -201,6 +200,7 @@ class Call:
         self.ranges, self.dim, self.misfit, self.effort, self.rng = ranges, dim, misfit, effort, rng
         self.journal, self.given, self.start = journal, given, start
         self.whole = network_of(ranges, dim)
+        self.seen = network_of(ranges, dim, join=False) if len(ranges.anchors) > 1 else self.whole
         self.labels = components(self.whole)
         self.points = np.zeros((ranges.size, dim))
         self.grade = np.zeros(ranges.size, np.int8)
@@ -237,31 +237,19 @@ class Call:
         if not fixed.size:
             return members, replace(one, points=one.points - one.points.mean(axis=0))
         known = self.ranges.places[np.searchsorted(self.ranges.anchors, members[fixed])] / self.ranges.unit
-        X = align(one.points[fixed], known)(one.points)
-        if fix_the_frame(known, self.dim):
-            self.framed = True
-            X[fixed] = known
-            free = np.setdiff1d(np.arange(len(members)), fixed)
-            judged = Misfit(noise=one.noise) if one.likely else self.misfit
-            if one.code not in (Stop.INTERRUPTED, Stop.MAX_SECONDS):
-                X = self._held(part, X, judged, free)
-        return members, replace(one, points=X)
-
-    def _held(self, part: Network, X: Floats, judged: Misfit, free: Indices) -> Floats:
-        """The points refined once more with the anchors where they are known to be; as they were, if time is over."""
-        effort = self.effort
+        search = Search(part, self.misfit, self.effort, self.rng, self.journal)
+        held = Held(search, self.seen.part(members), fixed, known)
+        self.framed |= held.framed
         try:
-            return refine(
-                part, X, judged, free=free, tol=effort.tol, max_iter=effort.max_iter, journal=self.journal
-            ).points
-        except OutOfTime:
-            return X
+            return members, held.judged(one)
+        except KeyboardInterrupt:
+            return members, held.judged(replace(one, grade=np.zeros_like(one.grade), code=Stop.INTERRUPTED))
 
     def completion(self, loss_name: str, clock: Budget) -> DistanceCompletion:
         """What has come out, in the caller's units."""
         ranges, points, solved = self.ranges, self.points, self.solved
         unit = ranges.unit
-        seen = network_of(ranges, self.dim, join=False) if len(ranges.anchors) > 1 else self.whole
+        seen = self.seen
         gap = seen.residual(points)
         spare = self._freedom(len(self.whole.first) - len(seen.first))
         freedom: int | None = spare

@@ -154,6 +154,12 @@ class Network:
         """Distances in X less those measured."""
         return np.linalg.norm(X[self.first] - X[self.second], axis=1) - self.distance
 
+    def beyond_limits(self, X: Floats) -> Floats:
+        """By how much each limited pair is out of its interval in X."""
+        x = np.linalg.norm(X[self.limits.first] - X[self.limits.second], axis=1)
+        result: Floats = np.abs(x - np.clip(x, self.limits.lower, self.limits.upper))
+        return result
+
     def forces(self, X: Floats, misfit: Misfit) -> Forces:
         """Pairs that count at X."""
         parts = [_seen(self, X, misfit)]

@@ -18,6 +18,9 @@ __all__ = ["Limits", "Ranges", "no_limits"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+# A distance with a deviation of so many times the longest one says nothing.
+NOTHING_SAID = 1e12
+
 
 @dataclass(frozen=True, eq=False)
 class Limits:
@@ -94,11 +97,14 @@ class Ranges:
         seen = checked_values(seen, squared, labels)
         if squared and deviation is not None and sigma is None:
             raise InputError("sigma in an edge list of squared distances is ambiguous; pass distances and their sigma")
+        deviation = _not_beyond_all(deviation, seen.values)
         first, second, distance, deviation = merged_pairs(seen, deviation, n, dtype, labels)
         _within_cutoff(first, second, distance, deviation, cutoff, dtype, labels)
         notes = _zeros(first, second, distance, labels)
         limits = _limits(lower, upper, n, labels, dtype)
         fixed, places = known_places(anchors, n, dim, labels)
+        _within_limits(first, second, distance, deviation, limits, n, dtype, labels)
+        _anchors_within_limits(fixed, places, limits, dtype, labels)
         return cls(n, first, second, distance, deviation, cutoff, limits, fixed, places, labels, dtype, notes)
 
     @property
@@ -156,6 +162,63 @@ def _within_cutoff(
             f"a seen distance must not exceed cutoff={cutoff:g}, got {distance[k]:g} at "
             f"{named_pair(first[k], second[k], names)}{f' and {beyond.size - 1} more' if beyond.size > 1 else ''}; "
             "raise the cut-off, drop it, or pass sigma= if noise did it"
+        )
+
+
+def _not_beyond_all(sigma: Floats | None, distance: Floats) -> Floats | None:
+    """Deviations whose squares are numbers: beyond so many times the longest distance they all say nothing."""
+    if sigma is None or not distance.size or not distance.max() > 0:
+        return sigma
+    with np.errstate(over="ignore"):
+        result: Floats = np.minimum(sigma, NOTHING_SAID * float(distance.max()))
+    return result
+
+
+def _within_limits(
+    first: Indices,
+    second: Indices,
+    distance: Floats,
+    sigma: Floats | None,
+    limits: Limits,
+    n: int,
+    dtype: np.dtype[Any],
+    names: tuple[Any, ...] | None,
+) -> None:
+    """Limits are of unseen distances; of a seen one they must at least not say the opposite."""
+    if not len(limits) or not len(first):
+        return
+    keys = first.astype(np.int64) * n + second
+    own = limits.first.astype(np.int64) * n + limits.second
+    where = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
+    slack = ROUNDING[dtype] * float(distance.max()) + (0.0 if sigma is None else BEYOND_NOISE * sigma[where])
+    seen = distance[where]
+    beyond = (keys[where] == own) & ((seen < limits.lower - slack) | (seen > limits.upper + slack))
+    if beyond.any():
+        k = int(np.flatnonzero(beyond)[0])
+        raise InputError(
+            f"bounds must not contradict a seen distance, got {seen[k]:g} outside {limits.lower[k]:g} to "
+            f"{limits.upper[k]:g} at {named_pair(limits.first[k], limits.second[k], names)}"
+            f"{f' and {int(beyond.sum()) - 1} more' if beyond.sum() > 1 else ''}; correct one of them, or pass sigma= "
+            "if noise did it"
+        )
+
+
+def _anchors_within_limits(
+    fixed: Indices, places: Floats, limits: Limits, dtype: np.dtype[Any], names: tuple[Any, ...] | None
+) -> None:
+    both = np.flatnonzero(np.isin(limits.first, fixed) & np.isin(limits.second, fixed))
+    if not both.size:
+        return
+    one, other = (places[np.searchsorted(fixed, side[both])] for side in (limits.first, limits.second))
+    apart = np.linalg.norm(one - other, axis=1)
+    slack = ROUNDING[dtype] * float(np.abs(places).max())
+    beyond = np.flatnonzero((apart < limits.lower[both] - slack) | (apart > limits.upper[both] + slack))
+    if beyond.size:
+        k = both[beyond[0]]
+        raise InputError(
+            f"bounds must not contradict the anchors, which lie {apart[beyond[0]]:g} apart, outside "
+            f"{limits.lower[k]:g} to {limits.upper[k]:g}, at {named_pair(limits.first[k], limits.second[k], names)}"
+            f"{f' and {beyond.size - 1} more' if beyond.size > 1 else ''}; correct one of them"
         )
 
 

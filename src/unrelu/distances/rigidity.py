@@ -14,7 +14,7 @@ fixed by them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from unrelu.budget import checkpoint
 from unrelu.distances.curvature import rigidity_rows
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.patches import Patch, clusters, cut_out, other_place
+from unrelu.distances.ranges import no_limits
 from unrelu.distances.second import MOST_SEARCHED, SAME, same_in_both, searched, special
 from unrelu.distances.starts import small_enough
 from unrelu.distances.trilateration import Body, cliques, grow, look
@@ -242,8 +243,8 @@ def patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[n
     n, dim = part.size, part.dim
     if not len(part.first):
         return np.zeros(n, np.int8)
-    forces = part.forces(places, Misfit(absence=False))
-    rows = rigidity_rows(forces, n).toarray()
+    seen = replace(part, limits=no_limits())  # a limit that is not met is no distance
+    rows = rigidity_rows(seen.forces(places, Misfit(absence=False)), n).toarray()
     values, vectors = np.linalg.eigh(rows.T @ rows)
     null = values <= NULL * max(values[-1], 1e-300)
     grade = np.zeros(n, np.int8)

@@ -30,6 +30,8 @@ Mask = NDArray[np.bool_]
 
 # Misfits below this share of the typical distance need no noise to explain them.
 EXACT = 1e-9
+# Limits are met to so many times the rounding of a distance: a descent ends a little outside.
+SLACK = 100.0
 # Gaussian noise is beyond this many standard deviations once in two million distances; of many, the largest is within
 # the second. Beyond so many times the middle of the misfits there is no noise of one level.
 BEYOND, BEYOND_ALL, OUTLYING = 5.0, 6.0, 9.0
@@ -119,6 +121,9 @@ class Search:
         freedom = freedom_left(network, X)
         if freedom < 1 or not gaps.size:
             return False
+        level = self.evidence.level if known is None else known
+        if network.beyond_limits(X).max(initial=0.0) > BEYOND_ALL * max(level, self.floor):
+            return False
         if known is not None:
             least, most = (known**2 * float(chdtri(freedom, chance)) for chance in (1 - CHANCE, CHANCE))
             if self.squares(X) > most or gaps.max() > BEYOND_ALL * known:
@@ -156,9 +161,9 @@ class Search:
         return self.effort.tol if self.clean else max(self.effort.tol, NOISY_TOL)
 
     def exact(self, X: Floats) -> bool:
-        """Whether all distances are met to rounding."""
-        gap = np.abs(self.network.residual(X))
-        return bool(gap.size == 0 or gap.max() <= self.floor)
+        """Whether all distances are met to rounding, and all limits."""
+        gap, beyond = np.abs(self.network.residual(X)), self.network.beyond_limits(X)
+        return bool(gap.max(initial=0.0) <= self.floor and beyond.max(initial=0.0) <= SLACK * self.floor)
 
     def noise(self, X: Floats) -> float:
         """Standard deviation of the distances: from blocks if those tell, else from the middle of the misfits."""

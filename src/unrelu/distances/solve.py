@@ -13,7 +13,7 @@ from unrelu.distances.grading import graded_exact, graded_with_noise
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.refine import Journal
 from unrelu.distances.rigidity import LOCAL
-from unrelu.distances.search import Candidate, Effort, Search
+from unrelu.distances.search import SLACK, Candidate, Effort, Search
 from unrelu.distances.starts import small_enough
 from unrelu.history import Stop
 
@@ -149,6 +149,11 @@ def _judged(search: Search, best: Candidate, exact: bool, *, tried: bool) -> tup
         return Stop.FITTED_TO_NOISE, "the deviation given" if known else "what small groups of points show"
     if not best.converged:
         return Stop.MAX_ITERATIONS, ""
+    if search.network.beyond_limits(best.points).max(initial=0.0) > SLACK * search.floor:
+        return (
+            Stop.STATIONARY,
+            "bounds are not met: they contradict the distances or each other, or a fold was not found",
+        )
     if search.evidence.higher and tried and _nothing_lower(search, best):
         return Stop.BEST_OF_RANK, f"{search.starts} starts found nothing lower"
     if search.effort.noise is None:

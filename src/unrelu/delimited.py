@@ -28,6 +28,8 @@ _LONGEST_SHOWN = 40
 NUMBER = re.compile(r"(?<![\w.])[+-]?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?(?![\w.])")
 # So many digits are all that a double has.
 FULL_PRECISION = 15
+# Beyond this a number is infinite, or zero.
+LARGEST_EXPONENT = 400
 
 
 class _Cells:
@@ -160,7 +162,9 @@ def open_records(handle: BinaryIO, delimiter: str, name: str) -> Iterator[Iterat
 def printed_error(path: str | Path) -> float | None:
     r"""Half a unit of the last digit that a text file prints, or None if it prints doubles in full.
 
-    The finest digit of the file counts for all of it: programs leave trailing zeros out.
+    Of plain numbers the finest digit of the file counts for all: programs leave trailing zeros out. Numbers with
+    exponents have as many digits as the longest of them, so that the largest is printed most coarsely, and that counts;
+    a zero says nothing of digits.
 
     Examples
     --------
@@ -169,15 +173,36 @@ def printed_error(path: str | Path) -> float | None:
     >>> _ = file.write_text("1.25,0.5\n0.5,3\n")
     >>> printed_error(file)
     0.005
+    >>> _ = file.write_text("1.04e+10,5.00e+09\n5.00e+09,0.00e+00\n")
+    >>> printed_error(file)
+    50000000.0
     """
-    finest = longest = 0
+    longest = decimals = digits = 0
+    largest: int | None = None
+    plain = False
     with open(path, encoding="utf-8-sig", errors="replace") as stream:
         for line in stream:
             for whole, fraction, power in NUMBER.findall(line):
-                shift = int(power or 0)
-                finest = max(finest, len(fraction) - shift)
-                longest = max(longest, len((whole + fraction).lstrip("0")))
-    return None if longest >= FULL_PRECISION else float(f"5e{-finest - 1}")
+                told = (whole + fraction).lstrip("0")
+                longest = max(longest, len(told))
+                if not power:
+                    decimals, plain = max(decimals, len(fraction)), plain or bool(told)
+                elif told:
+                    shift = _exponent(power) + len(whole) - 1
+                    digits = max(digits, len(whole + fraction) - 1)
+                    largest = shift if largest is None else max(largest, shift)
+    if longest >= FULL_PRECISION:
+        return None
+    last = [-decimals] if plain or largest is None else []
+    last += [] if largest is None else [largest - digits]
+    return float(f"5e{max(last) - 1}")
+
+
+def _exponent(text: str) -> int:
+    """An exponent, cut off where doubles have long ended: Python does not read numbers of thousands of digits."""
+    sign = -1 if text.startswith("-") else 1
+    size = text.lstrip("+-").lstrip("0")
+    return sign * (int(size or 0) if len(size) < 4 else LARGEST_EXPONENT)
 
 
 def _is_utf8(raw: bytes) -> bool:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.delimited import MISSING, open_records
-from unrelu.disk import FilePath, opening
+from unrelu.disk import FilePath, opening, require_lasting
 from unrelu.distances.edges import EdgeList
 from unrelu.errors import InputError, unknown_name
 from unrelu.files import DELIMITERS, READABLE, Table, read_matrix
@@ -112,6 +112,7 @@ def read_distances(
             if (layout or _layout(records, missing)) == "edges":
                 records.extend(told)
                 return _edges_of_text(records, path, header, missing, repeats)
+        require_lasting(path)
     table = read_matrix(path, header=header, labels=labels, missing=missing)
     if extension not in DELIMITERS and (layout or _layout_of_array(table.values)) == "edges":
         return _edges_of_array(table.values, path, repeats)

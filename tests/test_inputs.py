@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from helpers import relu_instance
+from unrelu.complete import complete
 from unrelu.errors import InputError
 from unrelu.inputs import read_values
+from unrelu.observations import Observations
 
 
 @pytest.mark.parametrize("form", ["coo", "csr", "csc"])
@@ -29,3 +32,34 @@ def test_entries_in_any_order_and_zeros_that_are_stored_are_no_repetition():
     assert labels is None
     assert data.nnz == 3
     np.testing.assert_array_equal(data.toarray(), [[0.0, 2.0], [0.0, 3.0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [1e30, 1e39, 1e154, 1e200, 1e308])
+@pytest.mark.parametrize(("sign", "seen"), [(-1, "above"), (1, "below")])
+@pytest.mark.filterwarnings("error")
+def test_a_threshold_beyond_the_digits_of_the_data_is_refused(dtype, size, sign, seen):
+    X = relu_instance(12, 2)[1].astype(dtype)
+    with pytest.raises(
+        InputError, match=r"^threshold=\S+ is too far from the seen entries, of size \S+, to say anything"
+    ):
+        complete(X, 2, threshold=sign * size, seen=seen)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.filterwarnings("error")
+def test_a_threshold_that_nothing_is_beyond_may_be_anywhere(dtype):
+    M = relu_instance(12, 2)[0].astype(dtype)
+    assert complete(M, 2, threshold=-1e308).verdict.answered
+    assert Observations.of(np.zeros((2, 2)), threshold=-1e307).unit > 0
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("size", [1e-45, 1e-41, 1e-38, 1e38])
+def test_single_precision_at_the_ends_of_its_range(size):
+    X = relu_instance(12, 2, seed=1)[1]
+    X = (X / np.nanmax(X) * (3 if size < 1 else 1) * size).astype(np.float32)
+    completion = complete(X, 2, rng=1)
+    assert np.isfinite(completion.matrix()).all()
+    if size > 1e-39:
+        assert completion.verdict.answered

@@ -5,9 +5,11 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from helpers import listening, relu_instance
 from unrelu.cli import app
 from unrelu.delimited import printed_error
 
@@ -70,8 +72,8 @@ def test_certify_says_how_right_numbers_with_exponents_are(folder):
 @pytest.mark.parametrize(
     ("name", "text", "arguments", "words"),
     [
-        ("f.csv", "0,1,1,2,2\n1,0,1,2,2\n1,1,0,2,2\n2,2,2,0,1\n2,2,2,1,0\n", ["locate", "f.csv", "-d", "2", "-o", "p.csv"],
-         "copy it to a file"),
+        ("f.csv", "0,1,1,2,2\n1,0,1,2,2\n1,1,0,2,2\n2,2,2,0,1\n2,2,2,1,0\n",
+         ["locate", "f.csv", "-d", "2", "-o", "p.csv"], "copy it to a file"),
         ("f.csv", "1,1\n1,1\n", ["certify", "f.csv", "-r", "1"], "give --data-error"),
         ("f.csv", "1,1\n1,1\n", ["certify", "f.csv", "-r", "1", "--data-error", "0"], None),
         ("f.csv", "1,1\n1,1\n", ["complete", "f.csv", "-r", "1", "-o", "out.csv"], None),
@@ -115,3 +117,71 @@ def test_a_sparse_archive_out_of_proportion_is_refused_before_a_place_is_made_fo
     about = {"format": b"coo", "shape": np.array([10**9, 10**9]), "data": np.ones(1)}
     np.savez("x.npz", row=np.zeros(1, int), col=np.zeros(1, int), **about)
     assert "1000000000 rows" in refused("complete", "x.npz", "-r", 1, "-o", "out.csv")
+
+
+# Ctrl-C in the first lines
+
+STRIKING = """
+import os, runpy, signal, sys
+sys.argv, sys.orig_argv = {argv!r}, {given!r}
+
+def strike(frame, event, arg):
+    if event == "call" and frame.f_code.co_name == "_Package":
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.setprofile(strike)
+import unrelu
+"""
+
+
+@pytest.mark.parametrize(
+    ("argv", "given", "ours"),
+    [
+        (["-m", "--version"], ["python", "-X", "utf8", "-m", "unrelu", "--version"], True),
+        (["/usr/bin/unrelu"], ["python", "/usr/bin/unrelu"], True),
+        (["-m"], ["python", "-m", "other"], False),
+        (["/usr/bin/other"], ["python", "/usr/bin/other"], False),
+        (["/usr/bin/unrelu"], ["python", "-c", "a child of the command", "--multiprocessing-fork"], False),
+    ],
+)
+def test_the_command_obeys_ctrl_c_while_the_package_is_loaded(argv, given, ours):
+    done = subprocess.run(
+        [sys.executable, "-c", STRIKING.format(argv=argv, given=given)],
+        capture_output=True, encoding="utf-8", env=PLAIN, timeout=60, preexec_fn=listening,
+    )  # fmt: skip
+    if ours:
+        assert (done.returncode, done.stderr) == (130, "interrupted; nothing was written\n")
+    else:  # the caller's
+        assert done.returncode == -2
+        assert "KeyboardInterrupt" in done.stderr
+
+
+# A reader who leaves early
+
+
+@pytest.mark.parametrize(
+    ("rest", "code"),
+    [("--help", 0), ("complete --help", 0), ("-h", 0), ("--version", 0), ("reproduce", 0), ("", 0), ("--nonsense", 2)],
+)
+def test_help_whose_reader_leaves_is_no_failure(rest, code):
+    line = f"{sys.executable} -m unrelu {rest} 2>&1 | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, encoding="utf-8", env=PLAIN, timeout=60)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+# Labels of a second file
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_what_is_said_of_the_labels_holds_for_the_truth_as_well(folder, named):
+    M, X = relu_instance(12, 2)
+    pd.DataFrame(X).to_csv("x.csv")
+    pd.DataFrame(M).to_csv("truth.csv", index=named, header=named)
+    pd.DataFrame(np.zeros((12, 12), int)).to_csv("unknown.csv", index=named, header=named)
+    said = ["-r", 2, "--header", "--labels", "--unknown", "unknown.csv"]
+    done = shell("complete", "x.csv", *said, "--truth", "truth.csv", "-o", "out.csv")
+    assert done.exit_code == 0, done.stderr
+    assert "completion error against the truth" in done.stdout
+    assert shell("compare", "x.csv", *said, "--truth", "truth.csv", "--methods", "gauss-newton").exit_code == 0
+    assert shell("certify", "x.csv", *said).exit_code in (0, 1)
+    assert "say --header --labels" in refused("complete", "x.csv", "-r", 2, "-o", "out.csv")

@@ -134,7 +134,8 @@ def _dense(array: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
 
 def _sparse(matrix: Any, name: str) -> Any:
     stored = scipy.sparse.coo_array(matrix)
-    _require_proportion(*stored.shape, stored.nnz, 16 * stored.nnz, name)
+    rows, columns = stored.shape
+    _require_proportion(rows, columns, stored.nnz, 16 * stored.nnz, name)
     place = stored.row.astype(np.int64) * stored.shape[1] + stored.col
     places, times = np.unique(place, return_counts=True)
     if len(places) < stored.nnz:
@@ -150,8 +151,8 @@ def _require_proportion(rows: int, columns: int, stored: int, size: int, name: s
     needed = 8 * (max(rows, columns) + stored)
     if needed > LARGE and needed > MOST_PACKED * max(size, 1):
         raise InputError(
-            f"{name} is said to hold a matrix of {rows} rows and {columns} columns, for which its {size} bytes are next "
-            "to nothing; check its size, or leave out the rows of which nothing was seen"
+            f"{name} is said to hold a matrix of {rows} rows and {columns} columns, for which its {size} bytes are "
+            "next to nothing; check its size, or leave out the rows of which nothing was seen"
         )
 
 

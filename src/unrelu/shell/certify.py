@@ -72,7 +72,7 @@ def certify_command(
         data_error = printed_error(file)
         if data_error is not None and not as_json:
             say(f"entries are taken to be right to {data_error:g}, half the last printed digit (--data-error)")
-    mask = None if unknown is None else mask_values(side_table(unknown, names), unknown)
+    mask = None if unknown is None else mask_values(side_table(unknown, names, table, header, labels), unknown)
     try:
         with watching(as_json) as watched, budget(seconds, watched.phase):
             phase("looking for a proof")

@@ -126,14 +126,32 @@ def _require_square(table: Table, file: Path) -> None:
         raise InputError(f"{file.name} must be square, got {rows} rows and {columns} columns{hint}")
 
 
-def side_table(file: Path, names: tuple[str, ...] | None) -> Table:
-    """A second file, which must agree with the first where both have labels."""
-    table = read_matrix(file)
+def side_table(
+    file: Path, names: tuple[str, ...] | None, like: Table | None, header: bool | None, labels: bool | None
+) -> Table:
+    """A second file, which must agree with the first where both have labels.
+
+    Whether it has them is as was said of the first, unless that gives it another shape: the same matrix may have been
+    saved without its names.
+    """
+    said = None if like is None else _of_shape(file, like.values.shape, header, labels)
+    table = said or read_matrix(file)
     theirs = labels_of(table, file)
     if names is not None and theirs is not None and theirs != names:
         k = next((k for k, (a, b) in enumerate(zip(theirs, names, strict=False)) if a != b), len(names))
         raise InputError(f"{file.name} must carry the same labels in the same order, but differs from label {k + 1} on")
     return table
+
+
+def _of_shape(file: Path, shape: tuple[int, ...], header: bool | None, labels: bool | None) -> Table | None:
+    """The file as was said of another one, if that makes a table of this shape."""
+    if header is None and labels is None:
+        return None
+    try:
+        table = read_matrix(file, header=header, labels=labels)
+    except InputError:
+        return None
+    return table if table.values.shape == shape else None
 
 
 def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:

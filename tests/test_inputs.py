@@ -1,11 +1,13 @@
 """What a caller may hand over in memory."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 from helpers import relu_instance
 from unrelu.complete import complete
+from unrelu.completion import Completion
 from unrelu.errors import InputError
 from unrelu.inputs import read_values
 from unrelu.observations import Observations
@@ -63,3 +65,33 @@ def test_single_precision_at_the_ends_of_its_range(size):
     assert np.isfinite(completion.matrix()).all()
     if size > 1e-39:
         assert completion.verdict.answered
+
+
+@pytest.mark.parametrize("index", [[np.nan, 1.0], [float("nan"), "b"], [("a", np.nan), ("b", 1)], [pd.NaT, pd.NaT]])
+def test_missing_labels_are_labels_like_any_other(index):
+    def frame(values):
+        axis = pd.MultiIndex.from_tuples(index) if isinstance(index[0], tuple) else pd.Index(list(index))
+        return pd.DataFrame(values, index=axis, columns=axis.copy())
+
+    X = frame([[1.0, 0.5], [0.5, 1.0]])
+    unknown = frame(np.zeros((2, 2), bool))
+    assert Observations.of(X, unknown=unknown).size == 2
+    assert complete(X, 1, truth=frame(np.ones((2, 2))), unknown=unknown).filled().shape == (2, 2)
+    unknown.index = ["p", "q"]
+    with pytest.raises(InputError, match="unknown must carry the labels of X in the same order, but its index differs"):
+        Observations.of(X, unknown=unknown)
+
+
+def test_text_in_a_frame_is_told_before_its_labels():
+    frame = pd.DataFrame({"name": ["a", "b"], "a": [1.0, 2.0], "b": [2.0, 4.0]})
+    with pytest.raises(
+        InputError, match=r"column 'name' has dtype .*, or make it the index with X.set_index\('name'\)"
+    ):
+        read_values(frame)
+
+
+def test_what_is_no_completion_is_not_to_be_unpickled(tmp_path):
+    (tmp_path / "corr.csv").write_text("1,2\n2,1\n")
+    with pytest.raises(InputError, match=r"corr.csv is not a saved completion, nor any NumPy file; name one") as caught:
+        Completion.load(tmp_path / "corr.csv")
+    assert "pickle" not in str(caught.value)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from helpers import listening, relu_instance
 from unrelu.cli import app
 from unrelu.delimited import printed_error
+from unrelu.errors import InputError
 
 PLAIN = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
 
@@ -185,3 +186,70 @@ def test_what_is_said_of_the_labels_holds_for_the_truth_as_well(folder, named):
     assert shell("compare", "x.csv", *said, "--truth", "truth.csv", "--methods", "gauss-newton").exit_code == 0
     assert shell("certify", "x.csv", *said).exit_code in (0, 1)
     assert "say --header --labels" in refused("complete", "x.csv", "-r", 2, "-o", "out.csv")
+
+
+# Sentences a person at a terminal can act on
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "words"),
+    [
+        ("1,0.05\n0.05,1\n", ["complete", "x.csv", "-r", 1, "-o", "o.csv", "--threshold", 0.1],
+         "every seen entry must be ≥ --threshold 0.1 (--seen above), but 2 are not, at (0, 1), (1, 0), the first being "
+         "0.05; check --threshold and --seen (--seen below turns the side round), or say --no-threshold if absence"),
+        ("1,\n,1\n", ["complete", "x.csv", "-r", 1, "-o", "o.csv", "--threshold=-1e200"],
+         "--threshold -1e+200 is too far from the seen entries, of size 1, to say anything about the others in "
+         "float64; give the value at which entries go unseen, or say --no-threshold"),
+        ("1,2\n,1\n", ["complete", "x.csv", "-r", 1, "-o", "o.csv"], "or mark the other triangle as --unknown"),
+        ("1,2;2,4\n2,4;5,2\n", ["complete", "x.csv", "-r", 1, "-o", "o.csv"],
+         "x.csv, line 1: cells are separated by semicolons; separate them by commas in a .csv file"),
+        ("1;2\n2;5\n", ["complete", "x.csv", "-r", 1, "-o", "o.csv"], "separate the cells by commas"),
+        ("a;b\n1,5;2\n2;5\n", ["complete", "x.csv", "-r", 1, "-o", "o.csv"], "separate"),
+        ("1,.5,.2\n.5,1,.3\n.2,.3,1\n", ["locate", "x.csv", "-d", 2, "-o", "o.csv", "--format", "matrix"],
+         "x.csv has positive numbers on its diagonal, 1 the first, where distances have zeros; these look like "
+         "similarities, which unrelu complete is for"),
+        ("1,2,3,4\n1,2,3,4\n", ["complete", "x.csv", "-r", 1, "-o", "o.csv"],
+         "x.csv must be square, got 2 rows and 4 columns; what is completed are similarities, with a row and a column "
+         "for every item"),
+    ],
+)  # fmt: skip
+def test_advice_is_for_the_shell(folder, text, arguments, words):
+    (folder / "x.csv").write_text(text)
+    assert words in refused(*arguments)
+    assert [path.name for path in folder.iterdir()] == ["x.csv"]
+
+
+@pytest.mark.parametrize("command", [["complete", "-r", 1], ["certify", "-r", 1], ["locate", "-d", 2]])
+def test_a_file_of_zero_bytes_is_refused_at_the_first(folder, command):
+    with open("x.csv", "wb") as handle:
+        handle.truncate(1 << 30)
+    name, *rest = command
+    rest += [] if name == "certify" else ["-o", "o.csv"]
+    assert "x.csv holds zero bytes where text was expected" in refused(name, "x.csv", *rest)
+
+
+# The demonstration
+
+
+def test_the_demo_refuses_a_file_for_its_folder_before_it_begins(folder):
+    (folder / "file").write_text("mine")
+    for name in ("file", "file/below"):
+        done = shell("demo", "-o", name)
+        assert done.exit_code == 2
+        assert done.stdout == ""
+        assert f"error: cannot make the folder {name}: " in done.stderr
+        assert "is a file; choose another with -o" in done.stderr
+
+
+def test_the_demo_leaves_no_empty_folder(folder, monkeypatch):
+    def full(*_):
+        raise InputError("the disk is full")
+
+    monkeypatch.setattr("unrelu.demo.write_matrix", full)
+    done = shell("demo", "-o", "new/deep", "--size", 20, "--rank", 2)
+    assert done.exit_code == 2
+    assert "the disk is full" in done.stderr
+    assert list(folder.iterdir()) == []
+    (folder / "mine").mkdir()
+    assert shell("demo", "-o", "mine/deep", "--size", 20, "--rank", 2).exit_code == 2
+    assert [path.name for path in folder.rglob("*")] == ["mine"]

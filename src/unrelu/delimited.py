@@ -24,6 +24,8 @@ MISSING = ("", "na", "nan", "n/a", "null", "none")
 _LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,'_\s]*([eE][+-]?\d+)?")
 _OTHER_DELIMITER = re.compile(r"[;|,\s]")
 _LONGEST_SHOWN = 40
+# How UTF-16 begins.
+WIDE = (b"\xff\xfe", b"\xfe\xff")
 # A number that stands alone in its cell: digits, fraction, exponent.
 NUMBER = re.compile(r"(?<![\w.])[+-]?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?(?![\w.])")
 # So many digits are all that a double has.
@@ -71,10 +73,15 @@ class _Cells:
             found[index] = value
         return found
 
+    def several(self, cell: str) -> bool:
+        """Whether these are numbers with semicolons between them."""
+        parts = cell.split(";")
+        return len(parts) > 1 and not any(map(self.is_text, parts)) and any(part.strip() for part in parts)
+
     def wrong(self, cell: str, line: int, column: int, width: int) -> InputError:
         text = cell.strip()
         shown = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
-        if width == 1 and _OTHER_DELIMITER.search(text):
+        if (width == 1 and _OTHER_DELIMITER.search(text)) or self.several(text):
             advice = "separate the cells by commas in a .csv file and by tabs in a .tsv file"
         elif _LOCAL_NUMBER.fullmatch(text):
             advice = "write the decimal sign as a point and leave out thousand separators"
@@ -145,7 +152,7 @@ def open_records(handle: BinaryIO, delimiter: str, name: str) -> Iterator[Iterat
     ...     list(records)
     [(1, ['a', 'b', '1.5']), (2, []), (3, ['a', 'c', '2'])]
     """
-    text = io.TextIOWrapper(handle, encoding="utf-8-sig", newline="")
+    text = io.TextIOWrapper(io.BufferedReader(_Text(handle, name)), encoding="utf-8-sig", newline="")
     try:
         yield _records(text, delimiter, name)
     except UnicodeDecodeError as error:
@@ -157,6 +164,27 @@ def open_records(handle: BinaryIO, delimiter: str, name: str) -> Iterator[Iterat
         ) from error
     finally:
         text.detach()
+
+
+class _Text(io.RawIOBase):
+    """The bytes of a file, up to the first zero byte: what was cut off by a full disk may be nothing else, for ever."""
+
+    def __init__(self, handle: BinaryIO, name: str) -> None:
+        self._handle, self._name = handle, name
+        self._wide = False  # UTF-16, which decoding will tell
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._handle.read(len(buffer))
+        buffer[: len(found)] = found
+        self._wide = self._wide or found.startswith(WIDE)
+        if b"\0" in found and not self._wide:
+            raise InputError(
+                f"{self._name} holds zero bytes where text was expected; write it again or fetch a fresh copy"
+            )
+        return len(found)
 
 
 def printed_error(path: str | Path) -> float | None:
@@ -241,6 +269,8 @@ def _read(
     if not first:
         raise _ragged(cells.name, first_line, 0, next(len(found) for _, found in records if found))
     width = len(first)
+    if header is None and width > 1:
+        _refuse_semicolons(first, first_line, cells)
     named = any(map(cells.is_text, first)) if header is None else header
     lines: list[int] = []
     heads: list[str] = []
@@ -249,6 +279,8 @@ def _read(
         if not lines and named and labels is not False and len(found) == width + 1:
             width += 1  # R's write.table leaves out the corner
         row = found if found or width != 1 else [""]
+        if labels is not True and width > 1:
+            _refuse_semicolons(row[:1], line, cells)
         if len(row) != width:
             raise _ragged(cells.name, line, len(row), width)
         lines.append(line)
@@ -284,6 +316,16 @@ def _read(
             row_values[:1] = cells.numbers([head], line, 1, width)
     columns = tuple(first[1:] if labels and not cornerless else first) if header else None
     return values, tuple(heads) if labels else None, columns
+
+
+def _refuse_semicolons(row: list[str], line: int, cells: _Cells) -> None:
+    """Refuse what spreadsheets write where the comma is the decimal sign; '2;4' is no name."""
+    for cell in row:
+        if cells.several(cell):
+            raise InputError(
+                f"{cells.name}, line {line}: cells are separated by semicolons; separate them by commas in a .csv file "
+                "and by tabs in a .tsv file, and write the decimal sign as a point"
+            )
 
 
 def _is_header(first: list[str], heads: list[str], cells: _Cells) -> bool:

@@ -324,6 +324,12 @@ def _matrix(table: Table, path: str) -> Measurements:
         raise InputError(
             f"{path} must be square, a row and a column for every point, got {rows} rows and {columns} columns{hint}"
         )
+    diagonal = _diagonal(table.values)
+    if rows > 1 and diagonal.size and (diagonal > 0).all():
+        raise InputError(
+            f"{path} has positive numbers on its diagonal, {diagonal[0]:g} the first, where distances have zeros; "
+            "these look like similarities, which unrelu complete is for"
+        )
     if table.rows is not None and table.columns is not None and table.rows != table.columns:
         k = next(k for k, (row, column) in enumerate(zip(table.rows, table.columns, strict=True)) if row != column)
         raise InputError(
@@ -332,6 +338,15 @@ def _matrix(table: Table, path: str) -> Measurements:
         )
     names = table.rows or table.columns or tuple(map(str, range(rows)))
     return Measurements(table.values, _different(tuple(name.strip() for name in names), path))
+
+
+def _diagonal(values: Any) -> NDArray[np.float64]:
+    """What was seen of it."""
+    if sp.issparse(values):
+        stored = values.tocoo()
+        return np.asarray(stored.data[stored.row == stored.col], float)
+    diagonal = np.asarray(np.diagonal(values), float)
+    return diagonal[~np.isnan(diagonal)]
 
 
 def _different(names: tuple[str, ...], path: str) -> tuple[str, ...]:

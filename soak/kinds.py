@@ -102,14 +102,19 @@ def finished(
 
 
 def unit_for(rng: np.random.Generator, truth: Floats) -> float:
-    """A factor that neither overflows nor loses digits: odd numbers and powers of ten, far ones more seldom."""
+    """A factor that does not overflow: powers of four, which change no digit, far ones more seldom; and odd numbers."""
     pick = rng.random()
     if pick < 0.3:
         return float(rng.choice([3.7, 0.3, 7.0, 1 / 3, 1e3 / 7]))
-    far = 300 if pick > 0.7 else 20
-    room = 300 - abs(np.log10(np.abs(truth).max() or 1.0))
-    power = int(np.clip(rng.integers(-far, far + 1), -room, room))
-    return float(f"1e{power}")
+    far = 498 if pick > 0.7 else 33
+    room = 498 - int(abs(np.log2(np.abs(truth).max() or 1.0)) / 2)
+    return 4.0 ** int(np.clip(rng.integers(-far, far + 1), -room, room))
+
+
+def changes_digits(unit: float) -> bool:
+    """Whether multiplying by it, or by its root, rounds: then the data are others in their last digit."""
+    mantissa, power = np.frexp(unit)
+    return bool(mantissa != 0.5 or (power - 1) % 2)
 
 
 @kind

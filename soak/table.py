@@ -46,7 +46,8 @@ def failed(records: Iterable[Record]) -> bool:
 
 def printed(records: list[Record], examples: int = 4) -> str:
     """The whole report."""
-    parts = [_kinds(records), _findings(records, examples), _shares(records), _coverage(records), _slowest(records)]
+    parts = [_kinds(records), _findings(records, examples), _remarks(records, examples), _shares(records)]
+    parts += [_coverage(records), _slowest(records)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -92,6 +93,17 @@ def _findings(records: list[Record], examples: int) -> str:
     head = ["must be zero", *GROUPS, "first after"]
     shown = "\nExamples (python -m soak replay NAME):\n" + "\n".join(lines) if lines else ""
     return aligned(head, rows) + shown
+
+
+def _remarks(records: list[Record], examples: int) -> str:
+    """Answers that hang on the last digit of the data: not wrong, but worth a look."""
+    asked = [r for r in records if r.get("companion") == "scaled"]
+    own = [r for r in records if r.get("remarks")]
+    if not asked:
+        return ""
+    head = f"the answer changes with the last digit of the data: {len(own)} of {len(asked)} that were asked again"
+    lines = [f"  {r['name']}  {next(iter(r['remarks'].values()))}" for r in _varied(own, examples)]
+    return "\n".join([head, *lines])
 
 
 def _varied(records: list[Record], count: int) -> list[Record]:

@@ -17,6 +17,7 @@ from soak.answer import Answer, asked
 from soak.catalogue import drawn
 from soak.checks import compared, coverage, failures, found, right_rows
 from soak.instance import Instance
+from soak.kinds import changes_digits
 from soak.second import second_completion
 
 __all__ = ["HANG", "facts", "trial"]
@@ -48,6 +49,7 @@ def trial(name: str, *, hang: float = HANG) -> dict[str, Any]:
     instance = drawn(name)
     record: dict[str, Any] = {"name": name, "kind": instance.kind, "group": instance.group, "about": instance.about}
     findings: dict[str, str] = {}
+    remarks: dict[str, str] = {}
     answer = Answer()
     try:
         with _alarm(hang):
@@ -57,9 +59,18 @@ def trial(name: str, *, hang: float = HANG) -> dict[str, Any]:
             if second is not None:
                 findings["second"] = second
             findings |= _companion(instance, answer) | findings
+            remarks = {name: findings.pop(name) for name in ("last-digit",) if name in findings}
     except Hang:
         findings["hang"] = f"no answer after {hang:g} s of the processor"
-    return record | facts(instance, answer) | {"findings": findings, "companion": instance.companion}
+    return (
+        record
+        | facts(instance, answer)
+        | {
+            "findings": findings,
+            "remarks": remarks,
+            "companion": instance.companion,
+        }
+    )
 
 
 def facts(instance: Instance, answer: Answer) -> dict[str, Any]:
@@ -92,7 +103,8 @@ def _companion(instance: Instance, answer: Answer) -> dict[str, str]:
         other = asked(twin, everything=False)
         back = _reordered(other, np.argsort(order))
     else:
-        twin, name = instance.scaled(instance.unit), "scaling"
+        twin = instance.scaled(instance.unit)
+        name = "last-digit" if changes_digits(instance.unit) else "scaling"
         other = asked(twin)
         back = _rescaled(other, instance.unit)
     said = found(twin, other) if other.values is not None else failures(other)

@@ -660,3 +660,37 @@ def test_a_completion_knows_its_rank():
     assert unrelu.certify(completion).unique
     with pytest.raises(InputError, match="rank must be that of the completion, 1, or left out; got 3"):
         unrelu.certify(completion, 3)
+
+
+@pytest.mark.parametrize("data_error", [1e-12, 0.5])
+def test_a_zero_on_the_diagonal_that_may_be_more_proves_nothing(data_error):
+    X = np.array([[0.0, np.nan], [np.nan, 0.0]])
+    assert unrelu.certify(X, 1, threshold=None).unique
+    found = unrelu.certify(X, 1, threshold=None, data_error=data_error)
+    assert not found.unique
+    assert not found.any_rank
+    assert not found.determined.any()
+    assert found.failed[-1] == "zeros"
+    assert f"rows 0, 1 have zero on the diagonal, which may be as much as {data_error:g}" in found.explain()
+
+
+def test_a_row_of_zeros_is_proved_by_steps_from_others_whatever_its_diagonal():
+    X = np.array([[4.0, 0.0, 2.0], [0.0, 0.0, np.nan], [2.0, np.nan, 1.0]])
+    error = 1e-5
+    found = unrelu.certify(X, 1, threshold=None, data_error=error)
+    assert found.unique
+    assert found.bound >= error / 2 / 2  # its entry with row 0, of size 2, beside the largest row
+    X[0, 1] = X[1, 0] = np.nan
+    assert not unrelu.certify(X, 1, threshold=None, data_error=error).unique
+    assert unrelu.certify(X, 1, threshold=None).unique
+
+
+@pytest.mark.parametrize("X", [[[4.0]], [[0.0]], [[4.0, 2.0], [2.0, 1.0]]])
+def test_where_all_is_seen_nothing_is_left_to_prove(X):
+    found = unrelu.certify(np.array(X), 1, data_error=0.5)
+    assert found.unique
+    assert found.any_rank
+    assert found.kind == "direct"
+    assert found.explain().startswith(
+        "Proved, whatever the errors of up to 0.5 in the seen entries: exactly one matrix"
+    )

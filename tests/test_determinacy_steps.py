@@ -84,9 +84,14 @@ def test_rows_that_see_enough_determined_rows_are_determined():
     observations = Observations.of(only(U @ U.T, [(0, 0), (2, 0), (2, 1), (3, 2), (3, 0), (4, 0)]), threshold=None)
     words, components = np.array([GENERIC, GENERIC, LOCAL, NO, NO]), np.array([0, 0, 0, -1, -1])
     found = Determinacy(words, components, [], (), agrees=True)
-    closed = rows_outside._closed(observations, U / np.sqrt(observations.unit), found, np.array([2, 3, 4]))
+    scaled = U / np.sqrt(observations.unit)
+    closed = rows_outside._closed(observations, scaled, found, np.array([2, 3, 4]), rows_outside.DEFICIENT)
     assert closed.rank_of.tolist() == [GENERIC, GENERIC, GENERIC, GENERIC, NO]
     assert closed.components.tolist() == [0, 0, 0, 0, -1]
+    # Rows that differ by no more than the fit leaves open are one direction, and hold nobody.
+    alike = np.array([[1.0, 0], [1, 1e-5], [0.4, 0.0], [2, 1], [1, 3]]) / np.sqrt(observations.unit)
+    for weak, word in ((1e-6, GENERIC), (1e-4, LOCAL)):
+        assert rows_outside._closed(observations, alike, found, np.array([2]), weak).rank_of[2] == word
 
 
 # --- elsewhere -----------------------------------------------------------------------------------------------------

@@ -1,11 +1,16 @@
 """What a caller may hand over in memory."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from helpers import relu_instance
+from unrelu.complete import complete
+from unrelu.completion import Completion
 from unrelu.errors import InputError
 from unrelu.inputs import read_values
+from unrelu.observations import Observations
 
 
 @pytest.mark.parametrize("form", ["coo", "csr", "csc"])
@@ -29,3 +34,64 @@ def test_entries_in_any_order_and_zeros_that_are_stored_are_no_repetition():
     assert labels is None
     assert data.nnz == 3
     np.testing.assert_array_equal(data.toarray(), [[0.0, 2.0], [0.0, 3.0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [1e30, 1e39, 1e154, 1e200, 1e308])
+@pytest.mark.parametrize(("sign", "seen"), [(-1, "above"), (1, "below")])
+@pytest.mark.filterwarnings("error")
+def test_a_threshold_beyond_the_digits_of_the_data_is_refused(dtype, size, sign, seen):
+    X = relu_instance(12, 2)[1].astype(dtype)
+    with pytest.raises(
+        InputError, match=r"^threshold=\S+ is too far from the seen entries, of size \S+, to say anything"
+    ):
+        complete(X, 2, threshold=sign * size, seen=seen)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.filterwarnings("error")
+def test_a_threshold_that_nothing_is_beyond_may_be_anywhere(dtype):
+    M = relu_instance(12, 2)[0].astype(dtype)
+    assert complete(M, 2, threshold=-1e308).verdict.answered
+    assert Observations.of(np.zeros((2, 2)), threshold=-1e307).unit > 0
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("size", [1e-45, 1e-41, 1e-38, 1e38])
+def test_single_precision_at_the_ends_of_its_range(size):
+    X = relu_instance(12, 2, seed=1)[1]
+    X = (X / np.nanmax(X) * (3 if size < 1 else 1) * size).astype(np.float32)
+    completion = complete(X, 2, rng=1)
+    assert np.isfinite(completion.matrix()).all()
+    if size > 1e-39:
+        assert completion.verdict.answered
+
+
+@pytest.mark.parametrize("index", [[np.nan, 1.0], [float("nan"), "b"], [("a", np.nan), ("b", 1)], [pd.NaT, pd.NaT]])
+def test_missing_labels_are_labels_like_any_other(index):
+    def frame(values):
+        axis = pd.MultiIndex.from_tuples(index) if isinstance(index[0], tuple) else pd.Index(list(index))
+        return pd.DataFrame(values, index=axis, columns=axis.copy())
+
+    X = frame([[1.0, 0.5], [0.5, 1.0]])
+    unknown = frame(np.zeros((2, 2), bool))
+    assert Observations.of(X, unknown=unknown).size == 2
+    assert complete(X, 1, truth=frame(np.ones((2, 2))), unknown=unknown).filled().shape == (2, 2)
+    unknown.index = ["p", "q"]
+    with pytest.raises(InputError, match="unknown must carry the labels of X in the same order, but its index differs"):
+        Observations.of(X, unknown=unknown)
+
+
+def test_text_in_a_frame_is_told_before_its_labels():
+    frame = pd.DataFrame({"name": ["a", "b"], "a": [1.0, 2.0], "b": [2.0, 4.0]})
+    with pytest.raises(
+        InputError, match=r"column 'name' has dtype .*, or make it the index with X.set_index\('name'\)"
+    ):
+        read_values(frame)
+
+
+def test_what_is_no_completion_is_not_to_be_unpickled(tmp_path):
+    (tmp_path / "corr.csv").write_text("1,2\n2,1\n")
+    with pytest.raises(InputError, match=r"corr.csv is not a saved completion, nor any NumPy file; name one") as caught:
+        Completion.load(tmp_path / "corr.csv")
+    assert "pickle" not in str(caught.value)

@@ -274,3 +274,13 @@ def test_auto_recovers_in_19_of_20_at_every_rank(rank):
         M, X = relu_instance(200, rank, seed)
         good += error(unrelu.complete(X, rank, rng=seed), M) < RECOVERED
     assert good >= 19
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"direct"}))  # which needs a block of full rank
+def test_zeros_are_fitted_by_every_method(method):
+    if method == "sdp":
+        pytest.importorskip("scs")
+    completion = unrelu.complete(np.zeros((5, 5)), 1, method=method)
+    assert completion.verdict.code is Stop.FITTED
+    assert np.abs(completion.matrix()).max() < 1e-6

@@ -5,6 +5,34 @@ Start with :func:`complete`.
 
 import sys
 
+
+def _obey() -> None:
+    """Where this process is the command, not another program's library, Ctrl-C ends it without a traceback from here.
+
+    That is for the first milliseconds, until :mod:`unrelu.interrupts` is loaded and does it properly. While Python
+    looks for what -m names, argv begins with "-m". Processes that the command starts are given its argv, but not called
+    so.
+    """
+    called, given = (sys.argv or [""])[0], sys.orig_argv
+    if called == "-m":
+        ours = ["-m", "unrelu"] in (given[k : k + 2] for k in range(len(given)))
+    else:
+        names = ("unrelu", "unrelu.exe", "unrelu-script.py")
+        ours = called in given and called.replace("\\", "/").rpartition("/")[2] in names
+    if ours:
+        import _signal as signal  # type: ignore[import-not-found]  # what signal.py dresses with enum
+        import os
+
+        def leave(number: int, _: object) -> None:
+            os.write(2, b"interrupted; nothing was written\n")
+            os._exit(128 + number)
+
+        if signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, None):
+            signal.signal(signal.SIGINT, leave)
+
+
+_obey()
+
 # In the milliseconds that typing and types take to load, the command could not obey Ctrl-C.
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from unrelu.interrupts import finish, listen, watch
 
 __all__ = ["main"]
 
-BAD_OUTPUT = 2
+BAD_OUTPUT = BAD_USAGE = 2
 # A traceback was printed: a defect of this library, which must not be taken for "not converged".
 DEFECT = 70
 
@@ -25,6 +25,10 @@ def main() -> None:
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        left = error.__context__
+        if isinstance(left, BrokenPipeError):
+            # The reader of the help has had enough, which click and rich call a failure; or that of a usage error.
+            code = BAD_USAGE if _usage(left) else 0
     except OSError as error:  # of the help: commands say themselves what they cannot print
         from unrelu.shell.streams import say
 
@@ -36,6 +40,15 @@ def main() -> None:
         print_exc()
         code = DEFECT
     finish(code)
+
+
+def _usage(error: BaseException | None) -> bool:
+    """Whether this came up while a mistake in the command line was being told."""
+    while error is not None:
+        if hasattr(error, "exit_code") and hasattr(error, "show"):  # click's, of which typer may have its own copy
+            return True
+        error = error.__context__
+    return False
 
 
 if __name__ == "__main__":

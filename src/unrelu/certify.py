@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from unrelu.attach import Frame
 from unrelu.budget import checkpoint
 from unrelu.certificates.agreement import cleared
 from unrelu.certificates.certificate import Certificate, Shortage
-from unrelu.certificates.determinacy import PROVED, Determinacy
+from unrelu.certificates.determinacy import NO, PROVED, Determinacy
 from unrelu.certificates.determine import determine, prove_by_stress
-from unrelu.certificates.direct import DataError
+from unrelu.certificates.direct import DataError, bounds_of_zeros
 from unrelu.certificates.pattern import as_factor
 from unrelu.certificates.rows_outside import DEFICIENT
 from unrelu.complete import complete
@@ -108,12 +109,21 @@ def certify(
         found = found.at_most_local(np.ones(completion.size, dtype=bool))
     if stress:
         found = prove_by_stress(observations, factor, error, found, generator)
+    found, loose, further = _with_errors_of_zeros(observations, factor, error, found)
+    found = _with_all_seen(observations, factor, found)
     failures = dict(_failures(observations, problem, factor, found, error, generator))
+    loose = np.setdiff1d(loose, np.flatnonzero(found.rank_of == PROVED))
+    if loose.size:
+        failures["zeros"] = (
+            f"{named_rows(loose, observations.labels)} {'has' if loose.size == 1 else 'have'} zero on the diagonal, "
+            f"which may be as much as {data_error:g}: that proves nothing of the other entries there"
+        )
     everything = bool((found.rank_of == PROVED).all() and (found.components == 0).all())
     unique = everything and not failures
     symmetric = _symmetric(observations)
     sizes = np.linalg.norm(factor, axis=1)
     bounded = [group.bound[group.inside].max() / sizes.max() for group in found.groups if sizes.max() > 0]
+    bounded += [further / sizes.max()] if bounded else []
     return Certificate(
         unique=unique,
         kind=_kind(found, unique),
@@ -131,6 +141,49 @@ def certify(
         factor=completion.factor.astype(np.float64),
         planted=known,
         seed=int(generator.integers(2**31)),
+    )
+
+
+def _with_errors_of_zeros(
+    observations: Observations, factor: Floats, error: DataError, found: Determinacy
+) -> tuple[Determinacy, NDArray[np.intp], float]:
+    """Rows taken for zero because of their diagonal, where a seen entry may be off by more than rounding.
+
+    A zero that may be e leaves its row free in a ball of radius √e. Such a row is proved only by steps from the others.
+
+    Returns
+    -------
+    found : Determinacy
+    loose : int ndarray
+        Rows that are not proved.
+    bound : float
+        How far those may be from zero that are.
+    """
+    if error.absolute == 0 or not found.agrees:
+        return found, np.zeros(0, np.intp), 0.0
+    factor, zero = cleared(observations, factor)
+    for group in found.groups[:1]:
+        zero &= ~group.inside
+    rows = np.flatnonzero(zero & (found.rank_of == PROVED))
+    bound = bounds_of_zeros(observations, factor, error, found.groups[0], rows) if found.groups else rows + np.inf
+    loose = rows[np.isinf(bound)]
+    rank_of, components = found.rank_of.copy(), found.components.copy()
+    rank_of[loose], components[loose] = NO, -1
+    return replace(found, rank_of=rank_of, components=components), loose, float(bound[bound < np.inf].max(initial=0.0))
+
+
+def _with_all_seen(observations: Observations, factor: Floats, found: Determinacy) -> Determinacy:
+    """Where every entry was seen nothing is left to prove, however coarse the data are.
+
+    That a lower rank would have done is the better answer where it would.
+    """
+    n = observations.size
+    if not found.agrees or observations.count < n * n or ((found.rank_of == PROVED) & (found.components == 0)).all():
+        return found
+    if 0 < _spanned(factor) < factor.shape[1]:
+        return found
+    return replace(
+        found, rank_of=np.full(n, PROVED), components=np.zeros(n, np.int64), groups=[], proofs=("direct",), stress=None
     )
 
 
@@ -211,7 +264,7 @@ def _failures(
             said.append(("rank", beyond))
     elif observations.threshold is not None and _contradicts_absence(observations, factor, found, error):
         said.append(("absence", "entries of the fit that were not seen lie on the side where they would have been"))
-    spanned = int(np.sum(np.linalg.svd(factor, compute_uv=False) > DEFICIENT * np.linalg.norm(factor, 2)))
+    spanned = _spanned(factor)
     if found.agrees and 0 < spanned < rank and not everything:
         said.append(("rank", f"the fit has rank {spanned} to rounding; a proof at rank {rank} is out of reach, ask for "
                      f"rank={spanned}"))  # fmt: skip
@@ -231,6 +284,11 @@ def _failures(
         said.append(("attachment", f"{named_rows(np.flatnonzero(open_rows), labels)} are not attached by steps with "
                      "bounds, nor held by a positive semidefinite stress"))  # fmt: skip
     return said
+
+
+def _spanned(factor: Floats) -> int:
+    """The rank of the fit, to rounding."""
+    return int(np.sum(np.linalg.svd(factor, compute_uv=False) > DEFICIENT * np.linalg.norm(factor, 2)))
 
 
 def _beyond(observations: Observations, rank: int, rng: np.random.Generator) -> str | None:

@@ -24,10 +24,14 @@ MISSING = ("", "na", "nan", "n/a", "null", "none")
 _LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,'_\s]*([eE][+-]?\d+)?")
 _OTHER_DELIMITER = re.compile(r"[;|,\s]")
 _LONGEST_SHOWN = 40
+# How UTF-16 begins.
+WIDE = (b"\xff\xfe", b"\xfe\xff")
 # A number that stands alone in its cell: digits, fraction, exponent.
 NUMBER = re.compile(r"(?<![\w.])[+-]?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?(?![\w.])")
 # So many digits are all that a double has.
 FULL_PRECISION = 15
+# Beyond this a number is infinite, or zero.
+LARGEST_EXPONENT = 400
 
 
 class _Cells:
@@ -69,10 +73,15 @@ class _Cells:
             found[index] = value
         return found
 
+    def several(self, cell: str) -> bool:
+        """Whether these are numbers with semicolons between them."""
+        parts = cell.split(";")
+        return len(parts) > 1 and not any(map(self.is_text, parts)) and any(part.strip() for part in parts)
+
     def wrong(self, cell: str, line: int, column: int, width: int) -> InputError:
         text = cell.strip()
         shown = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
-        if width == 1 and _OTHER_DELIMITER.search(text):
+        if (width == 1 and _OTHER_DELIMITER.search(text)) or self.several(text):
             advice = "separate the cells by commas in a .csv file and by tabs in a .tsv file"
         elif _LOCAL_NUMBER.fullmatch(text):
             advice = "write the decimal sign as a point and leave out thousand separators"
@@ -143,7 +152,7 @@ def open_records(handle: BinaryIO, delimiter: str, name: str) -> Iterator[Iterat
     ...     list(records)
     [(1, ['a', 'b', '1.5']), (2, []), (3, ['a', 'c', '2'])]
     """
-    text = io.TextIOWrapper(handle, encoding="utf-8-sig", newline="")
+    text = io.TextIOWrapper(io.BufferedReader(_Text(handle, name)), encoding="utf-8-sig", newline="")
     try:
         yield _records(text, delimiter, name)
     except UnicodeDecodeError as error:
@@ -157,10 +166,33 @@ def open_records(handle: BinaryIO, delimiter: str, name: str) -> Iterator[Iterat
         text.detach()
 
 
+class _Text(io.RawIOBase):
+    """The bytes of a file, up to the first zero byte: what was cut off by a full disk may be nothing else, for ever."""
+
+    def __init__(self, handle: BinaryIO, name: str) -> None:
+        self._handle, self._name = handle, name
+        self._wide = False  # UTF-16, which decoding will tell
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._handle.read(len(buffer))
+        buffer[: len(found)] = found
+        self._wide = self._wide or found.startswith(WIDE)
+        if b"\0" in found and not self._wide:
+            raise InputError(
+                f"{self._name} holds zero bytes where text was expected; write it again or fetch a fresh copy"
+            )
+        return len(found)
+
+
 def printed_error(path: str | Path) -> float | None:
     r"""Half a unit of the last digit that a text file prints, or None if it prints doubles in full.
 
-    The finest digit of the file counts for all of it: programs leave trailing zeros out.
+    Of plain numbers the finest digit of the file counts for all: programs leave trailing zeros out. Numbers with
+    exponents have as many digits as the longest of them, so that the largest is printed most coarsely, and that counts;
+    a zero says nothing of digits.
 
     Examples
     --------
@@ -169,15 +201,36 @@ def printed_error(path: str | Path) -> float | None:
     >>> _ = file.write_text("1.25,0.5\n0.5,3\n")
     >>> printed_error(file)
     0.005
+    >>> _ = file.write_text("1.04e+10,5.00e+09\n5.00e+09,0.00e+00\n")
+    >>> printed_error(file)
+    50000000.0
     """
-    finest = longest = 0
+    longest = decimals = digits = 0
+    largest: int | None = None
+    plain = False
     with open(path, encoding="utf-8-sig", errors="replace") as stream:
         for line in stream:
             for whole, fraction, power in NUMBER.findall(line):
-                shift = int(power or 0)
-                finest = max(finest, len(fraction) - shift)
-                longest = max(longest, len((whole + fraction).lstrip("0")))
-    return None if longest >= FULL_PRECISION else float(f"5e{-finest - 1}")
+                told = (whole + fraction).lstrip("0")
+                longest = max(longest, len(told))
+                if not power:
+                    decimals, plain = max(decimals, len(fraction)), plain or bool(told)
+                elif told:
+                    shift = _exponent(power) + len(whole) - 1
+                    digits = max(digits, len(whole + fraction) - 1)
+                    largest = shift if largest is None else max(largest, shift)
+    if longest >= FULL_PRECISION:
+        return None
+    last = [-decimals] if plain or largest is None else []
+    last += [] if largest is None else [largest - digits]
+    return float(f"5e{max(last) - 1}")
+
+
+def _exponent(text: str) -> int:
+    """An exponent, cut off where doubles have long ended: Python does not read numbers of thousands of digits."""
+    sign = -1 if text.startswith("-") else 1
+    size = text.lstrip("+-").lstrip("0")
+    return sign * (int(size or 0) if len(size) < 4 else LARGEST_EXPONENT)
 
 
 def _is_utf8(raw: bytes) -> bool:
@@ -216,6 +269,8 @@ def _read(
     if not first:
         raise _ragged(cells.name, first_line, 0, next(len(found) for _, found in records if found))
     width = len(first)
+    if header is None and width > 1:
+        _refuse_semicolons(first, first_line, cells)
     named = any(map(cells.is_text, first)) if header is None else header
     lines: list[int] = []
     heads: list[str] = []
@@ -224,6 +279,8 @@ def _read(
         if not lines and named and labels is not False and len(found) == width + 1:
             width += 1  # R's write.table leaves out the corner
         row = found if found or width != 1 else [""]
+        if labels is not True and width > 1:
+            _refuse_semicolons(row[:1], line, cells)
         if len(row) != width:
             raise _ragged(cells.name, line, len(row), width)
         lines.append(line)
@@ -259,6 +316,16 @@ def _read(
             row_values[:1] = cells.numbers([head], line, 1, width)
     columns = tuple(first[1:] if labels and not cornerless else first) if header else None
     return values, tuple(heads) if labels else None, columns
+
+
+def _refuse_semicolons(row: list[str], line: int, cells: _Cells) -> None:
+    """Refuse what spreadsheets write where the comma is the decimal sign; '2;4' is no name."""
+    for cell in row:
+        if cells.several(cell):
+            raise InputError(
+                f"{cells.name}, line {line}: cells are separated by semicolons; separate them by commas in a .csv file "
+                "and by tabs in a .tsv file, and write the decimal sign as a point"
+            )
 
 
 def _is_header(first: list[str], heads: list[str], cells: _Cells) -> bool:

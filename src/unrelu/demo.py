@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from unrelu.disk import together
 from unrelu.errors import InputError
 from unrelu.files import write_matrix
 from unrelu.history import Stop
+from unrelu.interrupts import on_leaving
 from unrelu.plots import draw_beside, save_figure
 from unrelu.printable import printable
 from unrelu.sampling import relu
@@ -33,6 +36,7 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     int
         0 if the completion is an answer, else 1.
     """
+    _check_folder(folder)
     instance = family("condition-10", n, rank, rng=seed)
     M = instance.matrix
     X = relu(M)
@@ -56,13 +60,9 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     )
     say(f"descent has an error of {other.error:.1e} on the same data after {count} iterations.")
     figure = draw_beside(X, {"the paper's start": paper, "unrelu": completion}, truth=M)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make the folder {folder}: {error.strerror}; choose another with -o") from None
     observed, completed, picture = folder / "observed.csv", folder / "completed.csv", folder / "completed.png"
     code = 0 if completion.verdict.answered else 1
-    with together(final=code):
+    with _made(folder), together(final=code):
         write_matrix(observed, X)
         write_matrix(completed, completion.filled())
         save_figure(figure, picture)
@@ -71,6 +71,37 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     say(f"completed   {printable(completed)}")
     say(f"seen        {printable(observed)}    try: {again}")
     return code
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that could not be written into in the end, before the work starts."""
+    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    if not there.is_dir():
+        raise InputError(f"cannot make the folder {folder}: {there} is a file; choose another with -o")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write into the folder {there}: it is closed to you; choose another with -o")
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make a folder, and take it away again if nothing could be written into it."""
+    new = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
+
+    def take_away() -> None:
+        with suppress(OSError):  # it is not empty
+            for path in new:
+                path.rmdir()
+
+    on_leaving(take_away)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        take_away()
+        raise InputError(f"cannot make the folder {folder}: {error.strerror}; choose another with -o") from None
+    except BaseException:
+        take_away()
+        raise
 
 
 def _finished(completion: Completion) -> Completion:

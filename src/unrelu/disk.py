@@ -17,7 +17,7 @@ from typing import BinaryIO
 from unrelu.errors import InputError
 from unrelu.interrupts import held, on_leaving
 
-__all__ = ["FilePath", "check_target", "opening", "replacing", "together"]
+__all__ = ["FilePath", "check_target", "opening", "replacing", "require_lasting", "together"]
 
 FilePath = str | os.PathLike[str]
 
@@ -42,6 +42,13 @@ def opening(path: FilePath, accepted: Sequence[str], what: str = "a matrix") -> 
         raise InputError(f"{path} cannot be read: {error.strerror or error}; try a copy of it") from error
     except MemoryError as error:
         raise InputError(f"{path} does not fit into memory; read it on a larger machine") from error
+
+
+def require_lasting(path: FilePath, advice: str = "copy it to a file, and name that") -> None:
+    """Refuse a pipe before it is opened for a second time, which would wait for ever: it can be read only once."""
+    with suppress(OSError):
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            raise InputError(f"{path} is a pipe, which can be read only once where this reads twice; {advice}")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from unrelu.delimited import read_delimited, shortest, write_delimited
-from unrelu.disk import FilePath, check_target, opening, replacing
+from unrelu.disk import FilePath, check_target, opening, replacing, require_lasting
 from unrelu.errors import InputError
 
 __all__ = ["DELIMITERS", "READABLE", "WRITABLE", "Table", "read_matrix", "write_matrix"]
@@ -134,6 +134,8 @@ def _dense(array: NDArray[Any], name: str) -> NDArray[np.floating[Any]]:
 
 def _sparse(matrix: Any, name: str) -> Any:
     stored = scipy.sparse.coo_array(matrix)
+    rows, columns = stored.shape
+    _require_proportion(rows, columns, stored.nnz, 16 * stored.nnz, name)
     place = stored.row.astype(np.int64) * stored.shape[1] + stored.col
     places, times = np.unique(place, return_counts=True)
     if len(places) < stored.nnz:
@@ -142,6 +144,16 @@ def _sparse(matrix: Any, name: str) -> Any:
         raise InputError(f"{name} gives the entry in row {row + 1}, column {column + 1} twice or more; keep one value")
     data = _floating(stored.data, name)
     return scipy.sparse.csr_array((data, (stored.row, stored.col)), shape=stored.shape)
+
+
+def _require_proportion(rows: int, columns: int, stored: int, size: int, name: str) -> None:
+    """Refuse what a few bytes announce and no memory holds: a place for every row, and every entry that is stored."""
+    needed = 8 * (max(rows, columns) + stored)
+    if needed > LARGE and needed > MOST_PACKED * max(size, 1):
+        raise InputError(
+            f"{name} is said to hold a matrix of {rows} rows and {columns} columns, for which its {size} bytes are "
+            "next to nothing; check its size, or leave out the rows of which nothing was seen"
+        )
 
 
 def _read_numpy(handle: BinaryIO, name: str) -> Table:
@@ -215,15 +227,17 @@ def _read_archive(archive: Any, shapes: dict[str, tuple[int, ...]], name: str) -
 
 
 def _read_mtx(handle: BinaryIO, name: str) -> Table:
+    require_lasting(name)
     if any(b"\0" in chunk for chunk in iter(partial(handle.read, 1 << 20), b"")):
         # SciPy 1.17 crashes on a zero byte, which files half-written before a power cut are full of.
         raise InputError(f"{name} holds zero bytes where text was expected; write it again or fetch a fresh copy")
     try:
         # By name: given an open file, SciPy 1.17 ends the whole process when a seek fails.
-        *_, layout, field, _ = scipy.io.mminfo(name)
+        rows, columns, stored, layout, field, _ = scipy.io.mminfo(name)
         if field in ("pattern", "complex"):
             without = "no values, only positions" if field == "pattern" else "complex values"
             raise InputError(f"{name} holds {without}; expected real numbers, so write it again as real")
+        _require_proportion(rows, columns, stored, os.path.getsize(name), name)
         matrix = scipy.io.mmread(name)
     except InputError:
         raise

@@ -16,6 +16,12 @@ __all__ = ["read_mask", "read_values", "same_labels", "square_size"]
 FloatArray = NDArray[np.floating[Any]]
 BoolArray = NDArray[np.bool_]
 
+# What to do about a matrix that is not.
+SQUARE = (
+    "; what is completed are similarities, with a row and a column for every item (of a table of items by features, "
+    "their inner products, say)"
+)
+
 
 def square_size(data: Any, name: str) -> int:
     """N of an n×n matrix; anything else is refused."""
@@ -23,7 +29,7 @@ def square_size(data: Any, name: str) -> int:
         raise InputError(f"{name} must be a square matrix (2-D), got {data.ndim}-D data of shape {data.shape}")
     rows, cols = data.shape
     if rows != cols:
-        raise InputError(f"{name} must be square, got {rows} rows and {cols} columns")
+        raise InputError(f"{name} must be square, got {rows} rows and {cols} columns{SQUARE}")
     if rows == 0:
         raise InputError(f"{name} must have at least one row, got an empty matrix")
     return int(rows)
@@ -76,20 +82,21 @@ def _canonical(X: Any) -> Any:
 
 
 def _from_frame(X: Any) -> tuple[Any, tuple[Any, ...]]:
+    for name, kind in X.dtypes.items():
+        if getattr(kind, "kind", "O") not in "iuf":
+            raise InputError(
+                f"X must hold numbers, but column {name!r} has dtype {kind}; convert it with pandas.to_numeric, or "
+                f"make it the index with X.set_index({name!r}) if it holds the labels"
+            )
     rows, cols = list(X.index), list(X.columns)
     if len(rows) != len(cols):
-        raise InputError(f"X must be square, got {len(rows)} rows and {len(cols)} columns")
+        raise InputError(f"X must be square, got {len(rows)} rows and {len(cols)} columns{SQUARE}")
     for k, (row, col) in enumerate(zip(rows, cols, strict=True)):
-        if row != col and not (row is col or (row != row and col != col)):  # NaN is a label like any other
+        if not _same(row, col):
             why = "the same labels in another order" if set(rows) == set(cols) else "other labels"
             raise InputError(
                 f"index and columns of X must carry the same labels in the same order, but label {k} is {row!r} in the "
                 f"index and {col!r} in the columns ({why}); use X.loc[labels, labels], or X.to_numpy() to drop them"
-            )
-    for name, kind in X.dtypes.items():
-        if getattr(kind, "kind", "O") not in "iuf":
-            raise InputError(
-                f"X must hold numbers, but column {name!r} has dtype {kind}; convert it with pandas.to_numeric"
             )
     single = {str(kind).lower() for kind in X.dtypes} <= {"float32", "float16"}
     dtype = np.dtype(np.float32 if single else np.float64)
@@ -115,14 +122,26 @@ def _floats(array: NDArray[Any], name: str, *, copy: bool = False, hide: BoolArr
     return values
 
 
+def _same(one: Any, other: Any) -> bool:
+    """Whether two labels are the same; NaN is a label like any other."""
+    if one is other:
+        return True
+    if isinstance(one, tuple) and isinstance(other, tuple):  # of an index with several levels
+        return len(one) == len(other) and all(map(_same, one, other))
+    try:
+        return bool(one == other or (one != one and other != other))
+    except TypeError:  # pandas.NA is neither equal nor different
+        return False
+
+
 def same_labels(other: Any, labels: tuple[Any, ...] | None, what: str) -> None:
     """Refuse a labelled side input whose rows or columns are not those of X, in the same order."""
     if labels is None or not (hasattr(other, "index") and hasattr(other, "columns")):
         return
     for name in ("index", "columns"):
         theirs = tuple(getattr(other, name))
-        if theirs != labels:
-            k = next((k for k, (a, b) in enumerate(zip(theirs, labels, strict=False)) if a != b), len(labels))
+        if len(theirs) != len(labels) or not all(map(_same, theirs, labels)):
+            k = next((k for k, pair in enumerate(zip(theirs, labels, strict=False)) if not _same(*pair)), len(labels))
             raise InputError(
                 f"{what} must carry the labels of X in the same order, but its {name} differs from label {k} on; "
                 f"use {what}.loc[X.index, X.columns]"

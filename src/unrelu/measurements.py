@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.delimited import MISSING, open_records
-from unrelu.disk import FilePath, opening
+from unrelu.disk import FilePath, opening, require_lasting
 from unrelu.distances.edges import EdgeList
 from unrelu.errors import InputError, unknown_name
 from unrelu.files import DELIMITERS, READABLE, Table, read_matrix
@@ -112,6 +112,7 @@ def read_distances(
             if (layout or _layout(records, missing)) == "edges":
                 records.extend(told)
                 return _edges_of_text(records, path, header, missing, repeats)
+        require_lasting(path)
     table = read_matrix(path, header=header, labels=labels, missing=missing)
     if extension not in DELIMITERS and (layout or _layout_of_array(table.values)) == "edges":
         return _edges_of_array(table.values, path, repeats)
@@ -323,6 +324,12 @@ def _matrix(table: Table, path: str) -> Measurements:
         raise InputError(
             f"{path} must be square, a row and a column for every point, got {rows} rows and {columns} columns{hint}"
         )
+    diagonal = _diagonal(table.values)
+    if rows > 1 and diagonal.size and (diagonal > 0).all():
+        raise InputError(
+            f"{path} has positive numbers on its diagonal, {diagonal[0]:g} the first, where distances have zeros; "
+            "these look like similarities, which unrelu complete is for"
+        )
     if table.rows is not None and table.columns is not None and table.rows != table.columns:
         k = next(k for k, (row, column) in enumerate(zip(table.rows, table.columns, strict=True)) if row != column)
         raise InputError(
@@ -345,6 +352,15 @@ def _any_between(values: Any) -> bool:
         return bool(np.any((entries.row != entries.col) & ~np.isnan(entries.data)))
     seen = ~np.isnan(np.asarray(values, dtype=float)) & ~np.ma.getmaskarray(values)
     return int(np.count_nonzero(seen)) > int(np.count_nonzero(np.diagonal(seen)))
+
+
+def _diagonal(values: Any) -> NDArray[np.float64]:
+    """What was seen of it."""
+    if sp.issparse(values):
+        stored = values.tocoo()
+        return np.asarray(stored.data[stored.row == stored.col], float)
+    diagonal = np.asarray(np.diagonal(values), float)
+    return diagonal[~np.isnan(diagonal)]
 
 
 def _different(names: tuple[str, ...], path: str) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ BoolArray = NDArray[np.bool_]
 
 # Rows scanned at a time: a few megabytes of temporaries, whatever the size of the matrix.
 SCAN_ENTRIES = 1 << 19
+# The largest power of four that is a double.
+LARGEST_UNIT = 511
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,12 @@ class Observations:
         n = square_size(data, "X")
         mask = None if unknown is None else read_mask(unknown, n, labels)
         unscanned = cls(data, threshold, seen, mask, labels)  # type: ignore[arg-type]
-        return unscanned._scanned(check=True, diagonal_seen=_any_of_the_diagonal(data))
+        found = unscanned._scanned(check=True, diagonal_seen=_any_of_the_diagonal(data))
+        found._refuse_a_threshold_out_of_reach()
+        if found.dtype == np.float32 and found.unit < float(np.finfo(np.float32).tiny):
+            # Their unit is no float32; what digits there are survive in doubles.
+            return replace(found, data=data.astype(np.float64))
+        return found
 
     @property
     def size(self) -> int:
@@ -110,7 +117,7 @@ class Observations:
         so that data of any size are solved with the same digits and without overflow.
         """
         size = self.norm / np.sqrt(self.count) if self.norm else abs(self.threshold or 0.0)
-        return float(4.0 ** round(float(np.log2(size)) / 2)) if size else 1.0
+        return float(4.0 ** min(round(float(np.log2(size)) / 2), LARGEST_UNIT)) if size else 1.0
 
     @property
     def scaled_norm(self) -> float:
@@ -298,7 +305,21 @@ class Observations:
     def _on_the_wrong_side(self, values: FloatArray) -> BoolArray:
         if self.threshold is None:
             return np.zeros(values.shape, dtype=bool)
-        return values < self.threshold if self.seen == "above" else values > self.threshold
+        with np.errstate(over="ignore"):  # beyond the range of float32 the threshold is infinite, and so compared
+            return values < self.threshold if self.seen == "above" else values > self.threshold
+
+    def _refuse_a_threshold_out_of_reach(self) -> None:
+        """Beside a threshold with none of the digits of the data, absence would drown what was seen."""
+        marked = 0 if self.unknown is None else int(np.count_nonzero(self.unknown))
+        if self.threshold is None or (self.norm and self.count + marked == self.size**2):
+            return
+        size, digits = self.norm / np.sqrt(self.count), np.finfo(self.dtype)
+        if abs(self.threshold) > (size / float(digits.eps) if size else float(digits.max) / 16):
+            raise InputError(
+                f"threshold={self.threshold:g} is too far from the seen entries, of size {size:.2g}, to say anything "
+                f"about the others in {self.dtype}; give the value at which entries go unseen, or pass threshold=None "
+                "if absence says nothing"
+            )
 
     def _wrong_side(self, wrong: _Offenders) -> str:
         row, col = wrong.first[0]

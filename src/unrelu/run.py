@@ -185,7 +185,8 @@ def _diverged(state: Iterate, first: float, problem: PSDProblem, history: Histor
     norm = state.gradient_norm
     finite = np.isfinite(state.objective) and (norm is None or np.isfinite(norm))
     # The zero matrix has the objective ‖M_Ω‖²/4, for comparison with starts that are nearly perfect.
-    if finite and not state.objective > DIVERGED * max(first, problem.norm**2 / 4):
+    # Where only zeros were seen, one in their unit.
+    if finite and not state.objective > DIVERGED * max(first, (problem.norm or 1.0) ** 2 / 4):
         return None
     return Verdict(
         Stop.DIVERGED,

@@ -89,6 +89,10 @@ def read_fields(path: str | Path, make: Callable[..., Made]) -> Made:
     except InputError:
         raise
     except Exception as error:  # a damaged file may make NumPy, zipfile or the lines above raise almost anything
+        if "allow_pickle" in str(error):  # NumPy's advice for what is no array; it would run code
+            raise InputError(
+                f"{path.name} is not a saved completion, nor any NumPy file; name one that Completion.save wrote"
+            ) from None
         raise InputError(f"{path.name} is not a saved completion, or only half of one ({error})") from None
 
 

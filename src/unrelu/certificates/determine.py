@@ -29,6 +29,8 @@ QUICK, BEYOND = 8, 1e3
 MOST_SORTED = 1000
 # Bodies that the other rows are tested against, one after the other, where there are few rows.
 MOST_BODIES, FEW = 4, 100
+# Relative misfit up to which a fit is no fit to noise but one that is not finished.
+NEARLY = 1e-6
 
 
 def determine(
@@ -86,12 +88,23 @@ def _sorted_out(
         off = misfit if sizes[~nothing].all() else np.inf
         groups, proofs, agrees = _agreeing(observations, factor, error, off, rng)
     if not agrees:
-        groups, proofs = bodies(observations, factor, replace(error, as_fitted=True), rng)
+        groups, proofs = bodies(observations, factor, _of_the_fit(observations, factor, error), rng)
     found = _best_tested(observations, factor, error, _of_bodies(n, groups, proofs, agrees=agrees), rng)
     nothing &= observations.times_seen(np.arange(n), np.arange(n)) > 0
     found = _with_zeros(found, nothing) if nothing.any() else found
     wrong = contradicted(observations, factor, error, agrees=agrees) | (not at_floor)
     return found.at_most_local(wrong if agrees else wrong | misfitting(observations, factor))
+
+
+def _of_the_fit(observations: Observations, factor: Floats, error: DataError) -> DataError:
+    """With noise the fit stands for the data. A few rows that are nearly fitted are known no better than that."""
+    everyone = np.arange(observations.size)
+    if observations.size <= FEW:
+        off = gaps(observations, factor, everyone, everyone)
+        values, seen = observations.pairs(everyone, everyone)
+        if np.linalg.norm(off) <= NEARLY * np.linalg.norm(values[seen]):
+            return replace(error, absolute=max(error.absolute, float(off.max())))
+    return replace(error, as_fitted=True)
 
 
 def _beyond_the_rank(observations: Observations, rank: int, error: DataError, rng: np.random.Generator) -> bool:

@@ -23,7 +23,7 @@ from unrelu.budget import checkpoint
 from unrelu.observations import Observations
 from unrelu.placement import find_blocks
 
-__all__ = ["DataError", "Group", "attach_all", "direct_groups", "from_block"]
+__all__ = ["DataError", "Group", "attach_all", "bounds_of_zeros", "direct_groups", "from_block"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -200,6 +200,17 @@ def attach_all(observations: Observations, factor: Floats, error: DataError, gro
         else:
             break
     return Group(bound, wave, group.seed)
+
+
+def bounds_of_zeros(
+    observations: Observations, factor: Floats, error: DataError, group: Group, rows: Indices
+) -> Floats:
+    """δ_i of rows that are zero in the factor, infinite where the group does not determine them.
+
+    Such a row has no size that its bound could be a share of, so that :func:`attach_all` leaves it out.
+    """
+    sizes = np.linalg.norm(factor, axis=1)
+    return _bounds(observations, factor, error, rows, group.rows, group.bound, sizes)
 
 
 def _best(placed: Indices, bound: Floats, sizes: Floats, most: int) -> Indices:

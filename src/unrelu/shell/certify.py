@@ -10,6 +10,7 @@ import typer
 from unrelu.budget import OutOfTime, budget, phase
 from unrelu.certify import certify
 from unrelu.delimited import printed_error
+from unrelu.disk import require_lasting
 from unrelu.shell import options
 from unrelu.shell.common import (
     DONE,
@@ -63,12 +64,15 @@ def certify_command(
     """Say what the seen entries prove about the others: exit code 0 if the completed matrix is unique, 1 if not."""
     limit = options.checked_threshold(threshold, no_threshold)
     seconds = options.checked_seconds(max_seconds)
+    printed = data_error is None and file.suffix.lower() in TEXT
+    if printed:
+        require_lasting(file, "give --data-error, for which it need not be read again, or copy it to a file")
     table, names = read_square(file, header, labels, missing)
-    if data_error is None and file.suffix.lower() in TEXT:
+    if printed:
         data_error = printed_error(file)
         if data_error is not None and not as_json:
             say(f"entries are taken to be right to {data_error:g}, half the last printed digit (--data-error)")
-    mask = None if unknown is None else mask_values(side_table(unknown, names), unknown)
+    mask = None if unknown is None else mask_values(side_table(unknown, names, table, header, labels), unknown)
     try:
         with watching(as_json) as watched, budget(seconds, watched.phase):
             phase("looking for a proof")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -19,12 +20,16 @@ from unrelu.disk import check_target
 from unrelu.errors import CompletionWarning, InputError
 from unrelu.files import Table, read_matrix
 from unrelu.history import Verdict
+from unrelu.inputs import SQUARE
 from unrelu.interrupts import NOTHING_WRITTEN
 from unrelu.printable import printable
 from unrelu.progress import Lines, Spinner
 from unrelu.shell.streams import say
 
 DONE, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+# A parameter of Python's in a sentence, with a value or without.
+PARAMETER = re.compile(r"(?<![\w'\"-])(threshold|seen|unknown)=(?:'([^']*)'|([-+.\w]*\w))?")
 
 Command = TypeVar("Command", bound=Callable[..., int])
 
@@ -40,7 +45,7 @@ def guarded(command: Command) -> Command:
             say(NOTHING_WRITTEN)
             code = INTERRUPTED
         except InputError as error:
-            say(f"error: {error}")
+            say(f"error: {_for_shells(str(error))}")
             code = BAD_INPUT
         except OSError as error:
             say(f"error: {error.strerror or error}{f' ({error.filename})' if error.filename else ''}")
@@ -51,6 +56,14 @@ def guarded(command: Command) -> Command:
         raise typer.Exit(code)
 
     return wrapped  # type: ignore[return-value]
+
+
+def _for_shells(text: str) -> str:
+    """What a sentence says of Python's parameters, as the options that a person at a terminal has."""
+    text = text.replace("pass threshold=None", "say --no-threshold").replace("threshold=None", "--no-threshold")
+    return PARAMETER.sub(
+        lambda found: f"--{found[1]}{f' {found[2] or found[3]}' if found[2] or found[3] else ''}", text
+    )
 
 
 @contextmanager
@@ -123,17 +136,35 @@ def _require_square(table: Table, file: Path) -> None:
     if rows != columns:
         hint = "; if its first row holds names, say --header" if rows == columns + 1 else ""
         hint = "; if its first row holds entries, say --no-header" if table.columns and columns == rows + 1 else hint
-        raise InputError(f"{file.name} must be square, got {rows} rows and {columns} columns{hint}")
+        raise InputError(f"{file.name} must be square, got {rows} rows and {columns} columns{hint or SQUARE}")
 
 
-def side_table(file: Path, names: tuple[str, ...] | None) -> Table:
-    """A second file, which must agree with the first where both have labels."""
-    table = read_matrix(file)
+def side_table(
+    file: Path, names: tuple[str, ...] | None, like: Table | None, header: bool | None, labels: bool | None
+) -> Table:
+    """A second file, which must agree with the first where both have labels.
+
+    Whether it has them is as was said of the first, unless that gives it another shape: the same matrix may have been
+    saved without its names.
+    """
+    said = None if like is None else _of_shape(file, like.values.shape, header, labels)
+    table = said or read_matrix(file)
     theirs = labels_of(table, file)
     if names is not None and theirs is not None and theirs != names:
         k = next((k for k, (a, b) in enumerate(zip(theirs, names, strict=False)) if a != b), len(names))
         raise InputError(f"{file.name} must carry the same labels in the same order, but differs from label {k + 1} on")
     return table
+
+
+def _of_shape(file: Path, shape: tuple[int, ...], header: bool | None, labels: bool | None) -> Table | None:
+    """The file as was said of another one, if that makes a table of this shape."""
+    if header is None and labels is None:
+        return None
+    try:
+        table = read_matrix(file, header=header, labels=labels)
+    except InputError:
+        return None
+    return table if table.values.shape == shape else None
 
 
 def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:

@@ -90,10 +90,12 @@ def compare_command(
             planted=drawn,
             methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
             trials=trials,
-            truth=None if truth is None else dense_values(side_table(truth, names)),
+            truth=None if truth is None else dense_values(side_table(truth, names, table, header, labels)),
             threshold=limit,
             seen=seen,
-            unknown=None if unknown is None else mask_values(side_table(unknown, names), unknown),
+            unknown=None
+            if unknown is None
+            else mask_values(side_table(unknown, names, table, header, labels), unknown),
             stopping=stopping,
             budget=budget,
             rng=options.checked_seed(seed),

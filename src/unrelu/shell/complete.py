@@ -99,13 +99,15 @@ def complete_command(
             rank,
             threshold=limit,
             seen=seen,
-            unknown=None if unknown is None else mask_values(side_table(unknown, names), unknown),
+            unknown=None
+            if unknown is None
+            else mask_values(side_table(unknown, names, table, header, labels), unknown),
             loss=loss,
             method=method,
             start=start,
             tol=tol if seconds is None else _rule(method, tol, table, seconds),
             max_iter=max_iter,
-            truth=None if truth is None else dense_values(side_table(truth, names)),
+            truth=None if truth is None else dense_values(side_table(truth, names, table, header, labels)),
             pairs=pairs,
             rng=options.checked_seed(seed),
             **watched.options,

@@ -110,7 +110,8 @@ class ADMM(Solver[_State]):
 
     def start(self, problem: PSDProblem, left: Array, right: Array) -> _State:
         """Y from the start, Λ = 0, X on the data."""
-        rho = 1 / (THRESHOLD * problem.norm) if self.rho is None else self.rho * problem.unit
+        size = problem.norm or 1.0  # where only zeros were seen any will do
+        rho = 1 / (THRESHOLD * size) if self.rho is None else self.rho * problem.unit
         X = np.zeros((problem.size, problem.size), problem.dtype)
         V = left @ right.T
         return self._onto_data(problem, _State(left, right, X=X, V=V, rho=rho), first=True)

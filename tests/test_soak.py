@@ -194,7 +194,7 @@ def of(case):
 
 @pytest.mark.parametrize(("how", "name"), [("permuted", "permutation"), ("scaled", "scaling")])
 def test_the_same_question_put_otherwise(how, name, monkeypatch):
-    case = instance(companion=how, unit=3.7)
+    case = instance(companion=how, unit=4.0)
     monkeypatch.setattr(trial, "drawn", lambda name: case)
     monkeypatch.setattr(trial, "second_completion", lambda instance, answer: None)
     monkeypatch.setattr(trial, "asked", lambda case, everything=True: of(case))
@@ -207,6 +207,11 @@ def test_the_same_question_put_otherwise(how, name, monkeypatch):
 
     monkeypatch.setattr(trial, "asked", otherwise)
     assert set(trial.trial("by-hand:0:0")["findings"]) == {name}
+    odd = replace(case, unit=3.7)  # rounds: another question, if only in its last digit
+    monkeypatch.setattr(trial, "drawn", lambda name: odd)
+    record = trial.trial("by-hand:0:0")
+    found, noted = ({name}, set()) if how == "permuted" else (set(), {"last-digit"})
+    assert (set(record["findings"]), set(record["remarks"])) == (found, noted)
 
 
 def test_a_hang_is_a_finding(monkeypatch):

@@ -108,8 +108,8 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
     if noiseless(problem, outcome.objective):
         return replace(outcome, verdict=Verdict(Stop.FITTED, f"{said}; the data are fitted to rounding ({words})"))
     if noiseless(problem, outcome.objective, loosely=True) and _near_an_exact_fit(problem, outcome):
-        near = f"the data are fitted to the method's tolerance (relative residual {residual:.2g})"
-        return replace(outcome, verdict=Verdict(Stop.FITTED, f"{said}; {near} ({words})"))
+        met = f"the data are fitted to the method's tolerance (relative residual {residual:.2g})"
+        return replace(outcome, verdict=Verdict(Stop.FITTED, f"{said}; {met} ({words})"))
     floor = Floor.of(problem.observations, problem.rank, rng)
     if contradiction(problem.rank, residual) is None and floor.reached(problem, outcome.objective):
         verdict = Verdict(Stop.FITTED_TO_NOISE, f"{said}; the data are fitted to their noise ({words})")
@@ -119,7 +119,8 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
 
 def _on_convex(problem: PSDProblem, outcome: Outcome, words: str) -> Verdict:
     """A convex program has no wrong stationary point; but its answer may have more rank than the factor returned."""
-    said, own, cut = outcome.verdict.reason, outcome.objective, outcome.point.value
+    said, cut = outcome.verdict.reason, outcome.point.value
+    own = outcome.history[-1].details.get("uncut", outcome.objective)
     residual = _relative(problem, cut)
     if noiseless(problem, cut, loosely=True):
         return Verdict(Stop.FITTED, f"{said}; the data are fitted to the method's tolerance ({residual:.2g}; {words})")

@@ -136,6 +136,7 @@ class SDP(Solver[PointIterate]):
         if solution.infeasible or not np.isfinite(solution.x).all():
             return PointIterate(state.point, {"inner": float(inner)}, solution.words("; leave slack out, or raise it"))
         factor, trace, gap = program.factor(solution.x, problem.rank)
+        whole, _, _ = program.factor(solution.x, problem.size)
         details = {
             "inner": float(inner),
             "primal_residual": solution.primal,
@@ -144,6 +145,7 @@ class SDP(Solver[PointIterate]):
             "trace": trace,
             "rank_gap": gap,
             "least_squares": float(least_squares),
+            "uncut": problem.at_rank(problem.size).evaluate(whole.astype(problem.dtype)).value,
         }
         advice = "lower eps to go further" if solution.solved else "raise max_inner or time_limit, or eps"
         words = solution.words(f", with accuracy {solution.accuracy:.2g}; {advice}")

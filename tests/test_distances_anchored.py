@@ -7,6 +7,9 @@ import pytest
 
 import unrelu
 from unrelu import InputError, complete_distances
+from unrelu.distances.handedness import turned_groups
+from unrelu.distances.network import Misfit, Network
+from unrelu.distances.refine import refine
 from unrelu.measurements import read_distances
 
 nan = np.nan
@@ -164,3 +167,18 @@ def test_a_matrix_without_a_distance_is_refused(tmp_path):
         read_distances(path)
     path.write_text(",a,b\na,0,\nb,2,0\n")
     assert read_distances(path).names == ("a", "b")
+
+
+def test_half_a_helix_of_the_wrong_hand_is_turned_back():
+    rng = np.random.default_rng(0)
+    t = np.arange(80)
+    truth = np.column_stack([2.3 * np.cos(1.75 * t), 2.3 * np.sin(1.75 * t), 1.5 * t])
+    first, second = np.nonzero(np.triu(apart(truth) <= 7, 1))
+    D = apart(truth)[first, second] + 0.3 * rng.standard_normal(len(first))
+    network, misfit = Network(80, 3, first, second, D, np.ones(len(first))), Misfit(absence=False)
+    right = refine(network, truth, misfit, max_iter=60, tol=1e-8)
+    bent = truth * np.where(t < 40, -1.0, 1.0)[:, None] ** [1, 0, 0]
+    wrong = refine(network, bent, misfit, max_iter=60, tol=1e-8)
+    assert wrong.value > 1.02 * right.value
+    found = turned_groups(network, misfit, wrong.points, rng, 40, allowed=2 * wrong.value, lower=1e-3)
+    assert found.value < 1.005 * right.value

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unrelu.continuation import lowest_residual_eigenpair
-from unrelu.floor import Floor, noiseless, unknowns_and_pairs
+from unrelu.floor import Floor, noiseless, rms, unknowns_and_pairs
 from unrelu.held_out import HeldOut
 from unrelu.history import Stop, Verdict
 from unrelu.losses import Observed
@@ -28,8 +28,9 @@ HUNDREDS, NOISE = 150, 0.2
 # Share of the misfit that absent entries may have where other evidence speaks for noise, and where only the number of
 # starts does: in data with noise it was up to 0.05, where absence was claimed of entries at random 0.2 to 0.6.
 ABSENT, FEW_ABSENT = 0.3, 0.1
-# The answer of a convex program is of a rank if cutting it down to that leaves the misfit below so many times its own.
-CUT_OFF = 1.5
+# The answer of a convex program is of a rank if cutting it down to that leaves the misfit below so many times its own,
+# or below so many times the noise of fully seen blocks: a penalty shrinks it.
+CUT_OFF, SHRUNK = 1.5, 4.0
 # A method with a loose tolerance is at the answer if so many Gauss–Newton steps from there fit to rounding.
 FEW_STEPS = RelativeGradientNormBelow(1e-13) | MaxIterations(15)
 
@@ -104,7 +105,7 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
     said = outcome.verdict.reason
     residual = _relative(problem, outcome.objective)
     if solver.convex:
-        return replace(outcome, verdict=_on_convex(problem, outcome, words))
+        return replace(outcome, verdict=_on_convex(problem, outcome, words, rng))
     if noiseless(problem, outcome.objective):
         return replace(outcome, verdict=Verdict(Stop.FITTED, f"{said}; the data are fitted to rounding ({words})"))
     if noiseless(problem, outcome.objective, loosely=True) and _near_an_exact_fit(problem, outcome):
@@ -117,14 +118,16 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
     return replace(outcome, verdict=_stationary(problem, outcome, words, Evidence((), floor)))
 
 
-def _on_convex(problem: PSDProblem, outcome: Outcome, words: str) -> Verdict:
+def _on_convex(problem: PSDProblem, outcome: Outcome, words: str, rng: np.random.Generator) -> Verdict:
     """A convex program has no wrong stationary point; but its answer may have more rank than the factor returned."""
     said, cut = outcome.verdict.reason, outcome.point.value
     own = outcome.history[-1].details.get("uncut", outcome.objective)
     residual = _relative(problem, cut)
     if noiseless(problem, cut, loosely=True):
         return Verdict(Stop.FITTED, f"{said}; the data are fitted to the method's tolerance ({residual:.2g}; {words})")
-    if cut > CUT_OFF**2 * own:
+    floor = Floor.of(problem.observations, problem.rank, rng)
+    near_noise = floor.noise is not None and rms(problem, cut) <= SHRUNK * floor.noise
+    if cut > CUT_OFF**2 * own and not near_noise:
         more = f"its answer has more rank than {problem.rank}: cut down to it, the relative residual is {residual:.2g}"
         return Verdict(Stop.STATIONARY, f"{said}, but {more} ({words}); try a higher rank, or another method")
     best = "a convex program is solved, and its answer is of this rank: what is left is noise"

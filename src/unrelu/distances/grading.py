@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.budget import phase
+from unrelu.distances.handedness import MOST_TURNED, NOISY, turned_groups
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
 from unrelu.distances.polish import polished
+from unrelu.distances.refine import refine
 from unrelu.distances.rigidity import GENERIC, LOCAL, determinacy
 from unrelu.distances.second import (
     LIKELY,
@@ -132,11 +135,12 @@ def graded_with_noise(
     phase("looking for a second answer")
     bars = Misfit(noise=sigma) if likely else Misfit(absence=False)  # as the error bars have it
     kept = fixed
-    if len(fixed) <= MOST_SEARCHED and small_enough(network):
-        lower, kept = _searched(search, X, sigma, freedom, fixed, bars)
+    few = len(fixed) <= MOST_SEARCHED and small_enough(network)
+    if few or (network.size <= MOST_TURNED and sigma > NOISY * float(np.median(network.distance))):
+        lower, kept = _searched(search, X, sigma, freedom, fixed, bars, last=last)
         if lower is not None and not last:
             return grade, lower
-    else:  # too many to search: one by one
+    if not few:  # too many to search: one by one
         kept = np.setdiff1d(kept, flippable(network, X, search.misfit, sigma, kept))
     kept = np.setdiff1d(kept, not_a_bowl(network, X, bars, sigma, kept))
     if len(kept) < len(fixed):
@@ -155,18 +159,30 @@ def _regrade(network: Network, X: Floats, grade: Grades, kept: Indices, rng: np.
 
 
 def _searched(
-    search: Search, X: Floats, sigma: float, freedom: int, fixed: Indices, bars: Misfit
+    search: Search, X: Floats, sigma: float, freedom: int, fixed: Indices, bars: Misfit, *, last: bool
 ) -> tuple[Candidate | None, Indices]:
     """A lower answer, or the points that lie alike in all answers that are likely enough."""
     network, misfit = search.network, search.misfit
-    springs = Springs.of(network, misfit, search.floor)
-    here, value = descend(springs, X[None])
-    first = float(value[0])
+    few = len(fixed) <= MOST_SEARCHED and small_enough(network)
+    if few:
+        stack, value = descend(Springs.of(network, misfit, search.floor), X[None])
+        here, first = stack[0], float(value[0])
+    else:
+        ended = refine(network, X, misfit, tol=1e-6, max_iter=60)
+        here, first = ended.points, ended.value
     if search.effort.noise is not None:
         allowed = first + LIKELY * search.effort.noise**2 / 2
     else:
         allowed = first * float(np.exp(min(LIKELY / max(freedom, 1), 300.0)))
-    others = searched(network, misfit, X, search.floor, search.rng, allowed=allowed, sigma=sigma)
+    if few:
+        others = searched(network, misfit, X, search.floor, search.rng, allowed=allowed, sigma=sigma)
+    else:
+        tries = search.turns if last else search.turns // 2
+        others = turned_groups(network, misfit, here, search.rng, tries, allowed=allowed, lower=LOWER)
+        search.turns -= tries
+        search.answers += others.places
+        within = [one for one in search.answers if network.forces(one, misfit).value <= allowed]
+        others = replace(others, places=within)
     part = network.part(fixed)
     cov = covariances(part, X[fixed], sigma, np.zeros(0, np.intp), bars)
     error = np.zeros(network.size)
@@ -177,7 +193,7 @@ def _searched(
     reach = np.minimum(DISTINCT * error, coarse) + SAME * size
 
     def alike(other: Floats, chosen: Indices) -> Indices:
-        return still_there(here[0], other, same_in_both(here[0], other, chosen, tolerance), reach)
+        return still_there(here, other, same_in_both(here, other, chosen, tolerance), reach)
 
     elsewhere = len(alike(others.lowest, fixed)) < len(fixed)
     lower = search.followed(others.lowest) if others.value < first * (1 - LOWER) and elsewhere else None

@@ -53,6 +53,8 @@ UNFOLDINGS = 3
 EXPLORING = 80
 # Starts of few points that are followed down together.
 ROUND = 32
+# Groups of many points that are replaced by their mirror image, in all.
+TURNS = 96
 # Ten iterations that lower the misfit by less than this share lead nowhere, if there is no noise.
 WORTH = 0.05
 
@@ -91,6 +93,8 @@ class Search:
         self.best: Candidate | None = None  # the lowest so far, for those who cannot wait
         self.starts = 0  # how many were followed down
         self._raised: tuple[Floats, bool] | None = None
+        self.turns = TURNS  # how many groups may still be replaced by their mirror image
+        self.answers: list[Floats] = []  # what that has led to
 
     @cached_property
     def told(self) -> float | None:

@@ -1,0 +1,54 @@
+"""Groups of many points that may be the mirror image of themselves: short distances with noise hardly tell."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.budget import checkpoint
+from unrelu.distances.alignment import align
+from unrelu.distances.network import Misfit, Network
+from unrelu.distances.refine import refine
+from unrelu.distances.second import Others
+
+__all__ = ["MOST_TURNED", "NOISY", "turned_groups"]
+
+Floats = NDArray[np.float64]
+
+# Up to this many points groups are replaced by their mirror image, where the noise is above this share of a distance.
+MOST_TURNED, NOISY = 200, 0.02
+# Iterations after which a descent must be within so many times what is allowed, and all of them.
+FIRST, HOPEFUL, ALL = 8, 1.2, 30
+
+
+def turned_groups(
+    network: Network, misfit: Misfit, X: Floats, rng: np.random.Generator, tries: int, *, allowed: float, lower: float
+) -> Others:
+    """Answers with a misfit of at most ``allowed``, reached by replacing nearest neighbours of a point by their image.
+
+    The image is laid upon the group as well as it may be without another mirror, and all points go down from there. An
+    answer that is lower by the share ``lower`` is where the next groups are taken from.
+    """
+    n, dim = network.size, network.dim
+    best, value = X, network.forces(X, misfit).value
+    places: list[Floats] = []
+    mirror = np.ones(dim)
+    mirror[-1] = -1
+    for _ in range(tries):
+        checkpoint()
+        count = int(rng.integers(min(dim + 3, n), max(n // 2, dim + 3) + 1))
+        middle = best[int(rng.integers(n))]
+        group = np.argsort(np.linalg.norm(best - middle, axis=1), kind="stable")[:count]
+        trial = best.copy()
+        image = best[group] * mirror
+        trial[group] = align(image, best[group], mirror=False)(image)
+        ended = refine(network, trial, misfit, max_iter=FIRST, tol=1e-6)
+        if ended.value > HOPEFUL * allowed:
+            continue
+        ended = refine(network, ended.points, misfit, max_iter=ALL, tol=1e-6, damping=1e-5)
+        if ended.value > allowed:
+            continue
+        places.append(ended.points)
+        if ended.value < value * (1 - lower):
+            best, value = ended.points, ended.value
+    return Others(places, best, value)

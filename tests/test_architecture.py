@@ -18,7 +18,7 @@ SOURCE = Path(unrelu.__file__).parent
 ROOMS = [
     ["errors", "budget", "interrupts", "printable"],
     ["disk"],
-    ["delimited"],
+    ["delimited", "digits"],
     ["files"],
     ["inputs"],
     ["observations"],

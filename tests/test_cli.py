@@ -226,7 +226,7 @@ def test_warning_of_a_row_with_nothing_seen(folder):
         (["observed.csv", "-r", "3", "-o", "out.csv", "--method", "newton"], "did you mean 'gauss-newton'?"),
         (
             ["observed.csv", "-r", "3", "-o", "out.csv", "--threshold", "1"],
-            "every seen entry must be ≥ threshold=1",
+            "every seen entry must be ≥ --threshold 1",
         ),
         (["observed.csv", "-r", "3", "-o", "out.csv", "--unknown", "observed.csv"], "must hold only 0 and 1"),
         (["observed.csv", "-r", "3", "-o", "out.csv", "--threshold", "1", "--no-threshold"], "contradict each other"),

@@ -124,7 +124,7 @@ def test_a_terminal_without_our_letters(folder, command):
 def test_a_refusal_on_such_a_terminal(folder):
     done = bash(f"{COMMAND} complete x.csv -r 3 -o out.csv --threshold 9", folder, PYTHONIOENCODING="ascii")
     assert done.returncode == 2
-    assert "every seen entry must be >= threshold=9" in done.stderr
+    assert "every seen entry must be >= --threshold 9" in done.stderr
 
 
 # Names that are no text

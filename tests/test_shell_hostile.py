@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from helpers import listening, relu_instance
 from unrelu.cli import app
-from unrelu.delimited import printed_error
+from unrelu.digits import printed_error
 from unrelu.errors import InputError
 
 PLAIN = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}

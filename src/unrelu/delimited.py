@@ -8,7 +8,6 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from unrelu.errors import InputError
 
-__all__ = ["MISSING", "open_records", "printed_error", "quoted", "read_delimited", "shortest", "write_delimited"]
+__all__ = ["MISSING", "open_records", "quoted", "read_delimited", "shortest", "write_delimited"]
 
 MISSING = ("", "na", "nan", "n/a", "null", "none")
 """What a cell may hold, in any case, where nothing was seen."""
@@ -26,12 +25,6 @@ _OTHER_DELIMITER = re.compile(r"[;|,\s]")
 _LONGEST_SHOWN = 40
 # How UTF-16 begins.
 WIDE = (b"\xff\xfe", b"\xfe\xff")
-# A number that stands alone in its cell: digits, fraction, exponent.
-NUMBER = re.compile(r"(?<![\w.])[+-]?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?(?![\w.])")
-# So many digits are all that a double has.
-FULL_PRECISION = 15
-# Beyond this a number is infinite, or zero.
-LARGEST_EXPONENT = 400
 
 
 class _Cells:
@@ -185,52 +178,6 @@ class _Text(io.RawIOBase):
                 f"{self._name} holds zero bytes where text was expected; write it again or fetch a fresh copy"
             )
         return len(found)
-
-
-def printed_error(path: str | Path) -> float | None:
-    r"""Half a unit of the last digit that a text file prints, or None if it prints doubles in full.
-
-    Of plain numbers the finest digit of the file counts for all: programs leave trailing zeros out. Numbers with
-    exponents have as many digits as the longest of them, so that the largest is printed most coarsely, and that counts;
-    a zero says nothing of digits.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "m.csv"
-    >>> _ = file.write_text("1.25,0.5\n0.5,3\n")
-    >>> printed_error(file)
-    0.005
-    >>> _ = file.write_text("1.04e+10,5.00e+09\n5.00e+09,0.00e+00\n")
-    >>> printed_error(file)
-    50000000.0
-    """
-    longest = decimals = digits = 0
-    largest: int | None = None
-    plain = False
-    with open(path, encoding="utf-8-sig", errors="replace") as stream:
-        for line in stream:
-            for whole, fraction, power in NUMBER.findall(line):
-                told = (whole + fraction).lstrip("0")
-                longest = max(longest, len(told))
-                if not power:
-                    decimals, plain = max(decimals, len(fraction)), plain or bool(told)
-                elif told:
-                    shift = _exponent(power) + len(whole) - 1
-                    digits = max(digits, len(whole + fraction) - 1)
-                    largest = shift if largest is None else max(largest, shift)
-    if longest >= FULL_PRECISION:
-        return None
-    last = [-decimals] if plain or largest is None else []
-    last += [] if largest is None else [largest - digits]
-    return float(f"5e{max(last) - 1}")
-
-
-def _exponent(text: str) -> int:
-    """An exponent, cut off where doubles have long ended: Python does not read numbers of thousands of digits."""
-    sign = -1 if text.startswith("-") else 1
-    size = text.lstrip("+-").lstrip("0")
-    return sign * (int(size or 0) if len(size) < 4 else LARGEST_EXPONENT)
 
 
 def _is_utf8(raw: bytes) -> bool:

@@ -314,7 +314,7 @@ class Observations:
         if self.threshold is None or (self.norm and self.count + marked == self.size**2):
             return
         size, digits = self.norm / np.sqrt(self.count), np.finfo(self.dtype)
-        if abs(self.threshold) > (size / float(digits.eps) if size else float(digits.max) / 16):
+        if abs(self.threshold) * float(digits.eps) > (size or float(digits.eps) * float(digits.max) / 16):
             raise InputError(
                 f"threshold={self.threshold:g} is too far from the seen entries, of size {size:.2g}, to say anything "
                 f"about the others in {self.dtype}; give the value at which entries go unseen, or pass threshold=None "

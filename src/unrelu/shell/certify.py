@@ -9,7 +9,7 @@ import typer
 
 from unrelu.budget import OutOfTime, budget, phase
 from unrelu.certify import certify
-from unrelu.delimited import printed_error
+from unrelu.digits import printed_error
 from unrelu.disk import require_lasting
 from unrelu.shell import options
 from unrelu.shell.common import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,16 +10,18 @@ from numpy.typing import NDArray
 from unrelu.budget import phase
 from unrelu.distances.advance import advanced
 from unrelu.distances.alignment import align
+from unrelu.distances.candidate import EXACT, Candidate, Effort
 from unrelu.distances.careful import carefully_grown
 from unrelu.distances.evidence import CHANCE, Evidence, freedom_left, gather, is_noise, raised
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.noise import censored_noise, noise_of_cliques
-from unrelu.distances.patches import MOST_POINTS, clusters, regrown, settle
+from unrelu.distances.patches import MOST_POINTS, clusters, settle
 from unrelu.distances.paths import from_paths
 from unrelu.distances.refine import Journal, concentrated, refine
-from unrelu.distances.rigidity import GENERIC, determinacy, known_body
+from unrelu.distances.rigidity import GENERIC, determinacy
 from unrelu.distances.starts import explored, small_enough, starts_for
 from unrelu.distances.trilateration import Body, best_body
+from unrelu.distances.unfolding import unfolded
 
 __all__ = ["BEYOND", "EXACT", "Candidate", "Effort", "Search"]
 
@@ -28,8 +29,6 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-# Misfits below this share of the typical distance need no noise to explain them.
-EXACT = 1e-9
 # Limits are met to so many times the rounding of a distance: a descent ends a little outside.
 SLACK = 100.0
 # Gaussian noise is beyond this many standard deviations once in two million distances; of many, the largest is within
@@ -48,7 +47,6 @@ NOISE_ROUNDS = 4
 ROUGH, NOISY_TOL = 1e-5, 1e-9
 AGREE = 1e-3
 REPAIRS = 4
-UNFOLDINGS = 3
 # Iterations of one descent while there are other places to look.
 EXPLORING = 80
 # Starts of few points that are followed down together.
@@ -57,28 +55,6 @@ ROUND = 32
 TURNS = 96
 # Ten iterations that lower the misfit by less than this share lead nowhere, if there is no noise.
 WORTH = 0.05
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How long to try."""
-
-    tol: float
-    max_iter: int
-    rounding: float = EXACT
-    noise: float | None = None  # standard deviation of a distance of weight one, if the caller knows it, in units
-    censored: bool | None = None  # whether unseen distances were measured and found too long; None: ask the data
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """Places, how they were found, and their misfit."""
-
-    points: Floats
-    value: float
-    name: str
-    converged: bool = True
-    settled: bool = False  # whether the points that trilateration reached are where it put them
 
 
 class Search:
@@ -210,7 +186,7 @@ class Search:
     def given(self, X: Floats) -> tuple[Candidate, None]:
         """From the caller's start alone."""
         phase("following the given start down")
-        return self._descend(X, "given", smooth=False), None
+        return self.descend(X, "given", smooth=False), None
 
     def auto(self, start: str) -> tuple[Candidate, Body | None]:
         """Direct placement if that explains everything, else the best of several starts."""
@@ -231,7 +207,7 @@ class Search:
         for share in SHARES[: 1 if start != "auto" or self.network.size > LARGE else len(SHARES)]:
             phase("starting from shortest paths")
             places = from_paths(self.network, self.rng, share=share)
-            found.append(self._descend(places, "paths", smooth=True))
+            found.append(self.descend(places, "paths", smooth=True))
             if self.exact(found[-1].points) or self.journal.stopped or self._agreed(found):
                 break
         best = min(found, key=lambda one: one.value)
@@ -272,7 +248,7 @@ class Search:
         found: list[Candidate] = []
         for _ in range(SETTLINGS):  # the others around it; what hinges may be caught in a fold
             X = settle(self.network, body.points, body.placed, self.misfit, BEYOND * noise, self.rng)
-            found.append(self._descend(X, "trilateration", smooth=False))
+            found.append(self.descend(X, "trilateration", smooth=False))
             if body.count == self.network.size or self.fitted_to_noise(found[-1].points):
                 break
         return found
@@ -284,7 +260,7 @@ class Search:
 
     def followed(self, X: Floats) -> Candidate:
         """Places that another search came upon, followed down."""
-        return self._descend(X, "many starts", smooth=False)
+        return self.descend(X, "many starts", smooth=False)
 
     def once_more(self, best: Candidate) -> Candidate:
         """Another start, or of few points a round of them: the lower of what it leads to and of what there was."""
@@ -292,7 +268,7 @@ class Search:
             return self.tried(best, ROUND)
         places = from_paths(self.network, self.rng, share=float(self.rng.uniform(0.5, 1.1)))
         places += 0.3 * self.rng.standard_normal(places.shape)
-        return min(best, self._descend(places, "paths", smooth=True), key=lambda one: one.value)
+        return min(best, self.descend(places, "paths", smooth=True), key=lambda one: one.value)
 
     def tried(self, best: Candidate, count: int) -> Candidate:
         """The best of some more starts and of what there was."""
@@ -300,7 +276,7 @@ class Search:
         places, values = explored(self.network, self.misfit, self.floor, self.rng, count, iterations=most)
         self.starts += count
         if values[0] < best.value:
-            best = min(best, self._descend(places[0], "many starts", smooth=False), key=lambda one: one.value)
+            best = min(best, self.descend(places[0], "many starts", smooth=False), key=lambda one: one.value)
         return best
 
     def _agreed(self, found: list[Candidate]) -> bool:
@@ -317,9 +293,9 @@ class Search:
             near = self._consistent(body, NEARLY) and 2 * body.count >= network.size
             if near and body.count < network.size:
                 X = settle(network, body.points, body.placed, self.misfit, NEARLY, self.rng)
-                return self._descend(X, "trilateration", smooth=False)
+                return self.descend(X, "trilateration", smooth=False)
             if near or (body.count == network.size and network.size <= LARGE):
-                return self._descend(body.points, "trilateration", smooth=False)
+                return self.descend(body.points, "trilateration", smooth=False)
             return None
         X, placed = advanced(network, body.points, body.placed, self.misfit, self.floor, self.rng)
         if 4 * np.sum(placed) < network.size:
@@ -344,7 +320,7 @@ class Search:
         X[rest] = align(places[settled], X[settled])(places)[rest]
         return refine(network, X, self.misfit, free=rest, max_iter=EXPLORING, journal=self.journal, worth=WORTH).points
 
-    def _descend(self, X: Floats, name: str, *, smooth: bool) -> Candidate:
+    def descend(self, X: Floats, name: str, *, smooth: bool) -> Candidate:
         effort = self.effort
         if smooth:
             rough = Misfit(squared=True, absence=self.misfit.absence)
@@ -363,36 +339,14 @@ class Search:
         for _ in range(REPAIRS):
             phase("looking for folds")
             if trial is not None:
-                trial = self._unfolded(trial)
+                trial = unfolded(network, trial, self.misfit, self.floor, self.rng, self)
                 best = min(best, trial, key=lambda one: one.value)
             if self.exact(best.points) or self.journal.stopped or network.size > LARGE:
                 break
             share = float(self.rng.uniform(0.5, 1.1))
             places = from_paths(network, self.rng, share=share)
             places += 0.3 * self.rng.standard_normal(places.shape)
-            trial = self._descend(places, "paths", smooth=True)
-        return best
-
-    def _unfolded(self, found: Candidate) -> Candidate:
-        """Let few distances carry the misfit, so that the others are met; place anew what those do not hold."""
-        network, everything = self.network, np.arange(self.network.size)
-        best = found
-        for _ in range(UNFOLDINGS):
-            X = concentrated(network, best.points, self.misfit)
-            met = np.abs(network.residual(X)) <= self.floor
-            if met.all():
-                return Candidate(X, network.forces(X, self.misfit).value, found.name)
-            body = known_body(network.part(everything, keep=met), X, self.rng)
-            if body.count <= network.dim + 1:
-                break
-            X, placed = regrown(network, X, body.placed)
-            X = settle(network, X, placed, self.misfit, self.floor, self.rng)
-            trial = self._descend(X, found.name, smooth=False)
-            if trial.value >= best.value:
-                break
-            best = trial
-            if self.exact(best.points):
-                break
+            trial = self.descend(places, "paths", smooth=True)
         return best
 
     def _partial(self, best: Candidate, body: Body | None, found: list[Candidate]) -> tuple[Candidate, Body | None]:

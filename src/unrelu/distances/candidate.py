@@ -1,0 +1,37 @@
+"""What a search may spend, and what it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["EXACT", "Candidate", "Effort"]
+
+Floats = NDArray[np.float64]
+
+# Misfits below this share of the typical distance need no noise to explain them.
+EXACT = 1e-9
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to try."""
+
+    tol: float
+    max_iter: int
+    rounding: float = EXACT
+    noise: float | None = None  # standard deviation of a distance of weight one, if the caller knows it, in units
+    censored: bool | None = None  # whether unseen distances were measured and found too long; None: ask the data
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Places, how they were found, and their misfit."""
+
+    points: Floats
+    value: float
+    name: str
+    converged: bool = True
+    settled: bool = False  # whether the points that trilateration reached are where it put them

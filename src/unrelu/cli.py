@@ -38,7 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Complete low-rank matrices whose entries are missing because of their values.\n\n"
     "Example:  unrelu complete observed.csv --rank 5 -o completed.csv",
-    epilog="Exit codes: 0 done, 1 finished but not converged, 2 bad input or usage, or a result that cannot be "
+    epilog="Exit codes: 0 done, 1 finished without an answer, 2 bad input or usage, or a result that cannot be "
     "written, 70 a defect of unrelu, 130 interrupted and nothing written.",
 )
 

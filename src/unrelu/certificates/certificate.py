@@ -71,7 +71,7 @@ class Certificate:
         Rows that are proved, one array per component; different components have no common frame.
     failed : tuple of str
         Names of the conditions that fail: ``agreement``, ``absence``, ``rank``, ``block``, ``attachment``, ``gluing``,
-        ``empty rows``, ``counting``.
+        ``empty rows``, ``counting``, ``zeros``.
     reasons : tuple of str
         A sentence for each.
     bound : float

@@ -321,6 +321,7 @@ class Search:
         return refine(network, X, self.misfit, free=rest, max_iter=EXPLORING, journal=self.journal, worth=WORTH).points
 
     def descend(self, X: Floats, name: str, *, smooth: bool) -> Candidate:
+        """The candidate that places lead to, by squared distances first if asked."""
         effort = self.effort
         if smooth:
             rough = Misfit(squared=True, absence=self.misfit.absence)

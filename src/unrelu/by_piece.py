@@ -54,8 +54,10 @@ def complete_by_piece(task: Task) -> Attempts:
         if attempts is first or attempts.outcome.verdict.code is not Stop.UNDERDETERMINED:
             verdicts.append(attempts.outcome.verdict)
     assert first is not None
-    point = _turned(task, factor, parts)
+    point, ended = _turned(task, factor, parts)
     task.offer(TOGETHER, point)
+    if ended is not None:
+        return _cut_short(problem, point.factor, first, ended)
     verdict = _verdict(task, parts, verdicts)
     if problem.loss.uses_absence and not noiseless(problem, point.value):
         # What absence says between them does not hold: then the pieces are one problem.
@@ -69,29 +71,35 @@ def complete_by_piece(task: Task) -> Attempts:
     return replace(first, outcome=outcome, undetermined=missing)
 
 
-def _cut_short(problem: PSDProblem, factor: NDArray[np.float64], first: Attempts, verdict: Verdict) -> Attempts:
+def _cut_short(problem: PSDProblem, factor: Array, first: Attempts, verdict: Verdict) -> Attempts:
     """The pieces so far, for a caller who did not wait for the others."""
     point = problem.evaluate(factor.astype(problem.dtype))
     outcome = replace(first.outcome, point=point, objective=point.value, verdict=verdict)
     return replace(first, outcome=outcome, undetermined=np.arange(problem.size))
 
 
-def _turned(task: Task, factor: NDArray[np.float64], parts: list[NDArray[np.intp]]) -> Point:
-    """Where absence speaks of the entries between pieces, frames in which it is heard; else the frames as they are."""
+def _turned(task: Task, factor: NDArray[np.float64], parts: list[NDArray[np.intp]]) -> tuple[Point, Verdict | None]:
+    """Where absence speaks of the entries between pieces, frames in which it is heard; else the frames as they are.
+
+    Also the verdict of a caller who did not wait for that.
+    """
     problem = task.problem
     best = problem.evaluate(factor.astype(problem.dtype))
     if not problem.loss.uses_absence:
-        return best
+        return best, None
     order = parts
     for _ in range(ORDERS):
+        checkpoint()
         if noiseless(problem, best.value):
-            return best
+            return best, None
         turned = problem.evaluate(turned_together(problem, factor, order, task.rng).astype(problem.dtype))
         # The pieces together: what they are alone may leave them room.
-        turned = task.attempt(TOGETHER, turned.factor, task.stopping | MaxIterations(STEPS)).point
-        best = turned if turned.value < best.value else best
+        outcome = task.attempt(TOGETHER, turned.factor, task.stopping | MaxIterations(STEPS))
+        best = outcome.point if outcome.point.value < best.value else best
+        if outcome.verdict.code in CUT_SHORT:
+            return best, outcome.verdict
         order = [parts[k] for k in task.rng.permutation(len(parts))]
-    return best
+    return best, None
 
 
 def _in_words(task: Task, parts: list[NDArray[np.intp]]) -> str:

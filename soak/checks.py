@@ -258,6 +258,11 @@ def rows(instance: Instance, answer: Answer, other: Answer) -> str | None:
     if answer.determined is None or other.determined is None:
         return None
     changed = np.flatnonzero(answer.determined != other.determined)
+    # Rows that repeat each other exactly may stand for each other.
+    _, same = np.unique(instance.planted, axis=0, return_inverse=True)
+    counts_of = [np.bincount(same.ravel(), one.determined.astype(float)) for one in (answer, other)]
+    if np.array_equal(*counts_of):
+        return None
     counts = f"{int(answer.determined.sum())} and {int(other.determined.sum())}"
     return f"rows {changed.tolist()[:8]} changed ({counts} determined)" if changed.size else None
 

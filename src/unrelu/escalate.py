@@ -49,7 +49,7 @@ EXPLORING, LOWER = RelativeGradientNormBelow(1e-7) | MaxIterations(80), 1e-4
 # Past the counting limit a perfect fit is one of many: one start, so many iterations, this relative residual will do.
 PAST_THE_LIMIT, PERFECT = 100, {"float64": 1e-9, "float32": 1e-4}
 # Of up to SMALL rows some may have a place nevertheless: so many starts, or until two lead to the same fit.
-STARTS_PAST_THE_LIMIT = 6
+STARTS_PAST_THE_LIMIT, ROUNDS_PAST_THE_LIMIT = 6, 2
 # Relative residual of a fit that has all its digits.
 SHARP = {"float64": 1e-12, "float32": 1e-5}
 # Steps in which rows with a place and those without are fitted together, where there is noise.
@@ -312,7 +312,10 @@ class _Search:
             return replace(part, point=problem.evaluate(factor.astype(problem.dtype)))
         phase("fitting the other rows")
         absence = problem.loss.uses_absence
-        factor = fitted_outside(problem.observations, factor, placement.placed, task.rng, absence=absence)
+        rounds = ROUNDS_PAST_THE_LIMIT if self.past_the_limit else None
+        factor = fitted_outside(
+            problem.observations, factor, placement.placed, task.rng, absence=absence, rounds=rounds
+        )
         point = problem.evaluate(factor.astype(problem.dtype))
         task.offer("clique", point)
         verdict = part.verdict

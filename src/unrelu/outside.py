@@ -34,7 +34,13 @@ DAMPING, MOST_DAMPING = 1e-3, 1e8
 
 
 def fitted_outside(
-    observations: Observations, factor: Floats, placed: Bools, rng: np.random.Generator, *, absence: bool
+    observations: Observations,
+    factor: Floats,
+    placed: Bools,
+    rng: np.random.Generator,
+    *,
+    absence: bool,
+    rounds: int | None = None,
 ) -> Floats:
     """The factor with the rows that are not ``placed`` fitted to what was seen of them.
 
@@ -47,6 +53,8 @@ def fitted_outside(
     rng : Generator
     absence : bool
         Whether unseen entries are held to their side of the threshold.
+    rounds : int, optional
+        How often rows that do not fit are drawn anew; default: the more the fewer rows there are.
 
     Examples
     --------
@@ -65,7 +73,8 @@ def fitted_outside(
         return factor
     springs = _Springs.of(observations, factor[placed], np.flatnonzero(placed), rows, absence)
     X = _descended(springs, springs.start(factor[rows], rng))
-    for _ in range(FEW_ROUNDS if len(rows) <= FEW else ROUNDS):
+    usual = FEW_ROUNDS if len(rows) <= FEW else ROUNDS
+    for _ in range(usual if rounds is None else rounds):
         wrong = springs.misfit(X) > FITS * springs.scale
         if not wrong.any():
             break

@@ -192,6 +192,8 @@ class Stresses:
             checkpoint()
             values, vectors = np.linalg.eigh(S)
             beyond = self._beyond(vectors)
+            if not values[beyond].max() > 0:
+                return None  # no stress at all
             path.append(float(values[beyond].min() / values[beyond].max()))
             if path[-1] > 2 * POSITIVE:
                 return self._checked(S, count, error, rng)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.budget import checkpoint
-from unrelu.escalate import Attempts, escalate
+from unrelu.escalate import LOWER, Attempts, escalate
 from unrelu.floor import noiseless
 from unrelu.history import Stop, Verdict
 from unrelu.pieces import pieces
@@ -17,6 +17,7 @@ from unrelu.problems.psd import Point, PSDProblem
 from unrelu.stopping import MaxIterations
 from unrelu.task import CUT_SHORT, Task
 from unrelu.turning import turned_together
+from unrelu.verdicts import FEW_ABSENT, contradicts_absence
 
 __all__ = ["complete_by_piece"]
 
@@ -62,6 +63,10 @@ def complete_by_piece(task: Task) -> Attempts:
     if problem.loss.uses_absence and not noiseless(problem, point.value):
         # What absence says between them does not hold: then the pieces are one problem.
         whole = escalate(task, (TOGETHER, point.factor))
+        lower = whole.outcome.point.value < (1 - LOWER) * point.value
+        if verdict.converged and not lower and not contradicts_absence(problem, point, FEW_ABSENT):
+            # Noise near the threshold is all that is left, and each piece is what it says of itself.
+            return replace(whole, outcome=replace(whole.outcome, verdict=verdict), undetermined=np.arange(problem.size))
         words = f"{whole.outcome.verdict.reason}; {_in_words(task, parts)}"
         outcome = replace(whole.outcome, verdict=Verdict(whole.outcome.verdict.code, words))
         return replace(whole, outcome=outcome, undetermined=np.arange(problem.size))

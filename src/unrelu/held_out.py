@@ -33,7 +33,7 @@ SHARE, LEAST, DRAWS = 0.1, 8, 3
 SPARE, SPARE_PAIRS = 0.1, 20
 # Held-out errors of one more rank over those of the rank: below the first the rank is too low; above the second it is
 # not. Of real matrices it was 0.72 to 0.93, of planted ones with noise at their rank 1.01 and more.
-BETTER, NO_BETTER = 0.9, 0.97
+BETTER, NO_BETTER = 0.85, 0.97
 # Held-out error over the noise that the misfit of the others means, up to which what is left is noise.
 NOISY = 3.0
 # Beyond this size the copies of the matrix are not worth it.

@@ -47,6 +47,8 @@ class Answer:
         For distances.
     freedom : int
         Degrees of freedom of the noise.
+    cautious : bool
+        Whether it says itself that its standard errors are too small.
     unique : bool
         Whether ``certify`` proves the whole matrix.
     certified : ndarray of str, shape (n,)
@@ -71,6 +73,7 @@ class Answer:
     high: Floats | None = None
     points: Floats | None = None
     freedom: int = 0
+    cautious: bool = False
     unique: bool = False
     certified: NDArray[np.str_] | None = None
     failures: list[tuple[str, str, str]] = field(default_factory=list)
@@ -135,6 +138,7 @@ def _matrix(instance: Instance, answer: Answer, everything: bool) -> None:
     def errors() -> None:
         completion = found["completion"]
         answer.errors = np.asarray(completion.standard_errors(everyone[:, None], everyone), float)
+        answer.cautious = getattr(completion.error_bars(), "caution", None) is not None
         low, high = completion.interval(everyone[:, None], everyone)
         answer.low, answer.high = np.asarray(low, float), np.asarray(high, float)
         answer.freedom = int(completion.noise.degrees_of_freedom)

@@ -21,6 +21,8 @@ Comparison = Callable[[Instance, Answer, Answer], str | None]
 SURE = ("generic", "proved")
 # With noise: so many standard errors, for many degrees of freedom; for few the same probability by Student's t.
 FAR = 6.0
+# Where the answer itself says that noise decided what was seen, and that its errors are too small, so many times that.
+CAUTIOUS = 2.0
 # Bounds may be off by this share of the largest entry: the rounding of the truth itself.
 ROUNDING = 1e-9
 # Without standard errors: so many standard deviations of the noise are plainly too far.
@@ -66,6 +68,11 @@ def limit(freedom: int) -> float:
     return float(t.isf(norm.sf(FAR), freedom)) if freedom > 0 else np.inf
 
 
+def allowed(answer: Answer) -> float:
+    """How many of its standard errors an entry may be off."""
+    return limit(answer.freedom) * (CAUTIOUS if answer.cautious else 1.0)
+
+
 def off(instance: Instance, answer: Answer) -> Floats:
     """How far each entry is from the truth, 1 being as far as is still right; for noisy distances each point."""
     assert answer.values is not None
@@ -76,7 +83,7 @@ def off(instance: Instance, answer: Answer) -> Floats:
             return np.zeros_like(instance.truth)
         if instance.group == DISTANCES:
             return _places_off(instance, answer)
-        gaps = np.abs(answer.values - instance.truth) / (limit(answer.freedom) * answer.errors)
+        gaps = np.abs(answer.values - instance.truth) / (allowed(answer) * answer.errors)
         return np.where(np.isfinite(answer.errors), gaps, 0.0)
 
 
@@ -133,7 +140,7 @@ def _wrong(instance: Instance, answer: Answer) -> str | None:
         return None
     i, j = np.unravel_index(int(np.argmax(far)), far.shape)
     unit = "standard errors" if instance.noise else "of max|M|"
-    much = far.max() * (limit(answer.freedom) if instance.noise else instance.close / instance.scale)
+    much = far.max() * (allowed(answer) if instance.noise else instance.close / instance.scale)
     return f"entry ({i}, {j}) of {int((far > 1).sum())} is off by {much:.2g} {unit}, {answer.code}"
 
 

@@ -14,7 +14,7 @@ from unrelu.budget import phase
 from unrelu.continuation import RankIncreasing, Shrinking, staircase
 from unrelu.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.held_out import HeldOut
-from unrelu.history import Stop, Verdict, in_units
+from unrelu.history import Stop, Verdict
 from unrelu.initialise import Start, Tailored
 from unrelu.next_rank import gain_of_next_rank
 from unrelu.outside import fitted_outside
@@ -23,7 +23,7 @@ from unrelu.problems.psd import Point, PSDProblem
 from unrelu.restarts import restarts
 from unrelu.run import Outcome
 from unrelu.side_by_side import MOST_UNKNOWNS, best_of_many, count_of_starts
-from unrelu.stopping import MaxIterations, ObjectiveBelow, RelativeGradientNormBelow, StoppingRule
+from unrelu.stopping import MaxIterations, RelativeGradientNormBelow, StoppingRule
 from unrelu.task import CUT_SHORT, Task
 from unrelu.turning import joined
 from unrelu.verdicts import Evidence, verdict_on_best
@@ -46,7 +46,7 @@ BUDGET = 20_000
 TEN_TIMES = 10.0
 # How far a further start is followed before it is asked whether it leads lower by this share.
 EXPLORING, LOWER = RelativeGradientNormBelow(1e-7) | MaxIterations(80), 1e-4
-# Past the counting limit a perfect fit is one of many: one start, so many iterations, this relative residual will do.
+# Past the counting limit a perfect fit is one of many: one start, so many iterations, a gradient this small will do.
 PAST_THE_LIMIT, PERFECT = 100, {"float64": 1e-9, "float32": 1e-4}
 # Of up to SMALL rows some may have a place nevertheless: so many starts, or until two lead to the same fit.
 STARTS_PAST_THE_LIMIT, ROUNDS_PAST_THE_LIMIT = 6, 2
@@ -291,8 +291,7 @@ class _Search:
         if not self.past_the_limit:
             return self.task.stopping
         rule = self.task.stopping | MaxIterations(PAST_THE_LIMIT)
-        perfect = in_units((PERFECT[self.problem.dtype.name] * self.problem.norm) ** 2 / 4, self.problem.unit, 2)
-        return rule | ObjectiveBelow(perfect) if 0 < perfect < np.inf else rule
+        return rule | RelativeGradientNormBelow(PERFECT[self.problem.dtype.name])
 
     def _part_and_rest(self, placement: Placement) -> Outcome:
         """Solve for the rows that have a place alone: the others, which may be anywhere, would only pull at them.

@@ -56,7 +56,7 @@ def test_who_listens_to_a_call_hears_of_the_calls_within_it():
 # --- what a completion says of itself --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("residual", "at_floor"), [(1e-8, True), (1e-3, False)])
+@pytest.mark.parametrize(("residual", "at_floor"), [(1e-10, True), (1e-8, False)])
 def test_one_of_many_fits_is_at_its_floor_only_if_it_is_exact(residual, at_floor):
     open_ = unrelu.complete(np.array([[2.0, np.nan], [np.nan, 4.0]]), 1, threshold=None)
     assert open_.verdict.code is Stop.UNDERDETERMINED

@@ -64,7 +64,8 @@ def complete_by_piece(task: Task) -> Attempts:
         # What absence says between them does not hold: then the pieces are one problem.
         whole = escalate(task, (TOGETHER, point.factor))
         lower = whole.outcome.point.value < (1 - LOWER) * point.value
-        if verdict.converged and not lower and not contradicts_absence(problem, point, FEW_ABSENT):
+        noisy = verdict.code is Stop.FITTED_TO_NOISE
+        if noisy and not lower and not contradicts_absence(problem, point, FEW_ABSENT):
             # Noise near the threshold is all that is left, and each piece is what it says of itself.
             return replace(whole, outcome=replace(whole.outcome, verdict=verdict), undetermined=np.arange(problem.size))
         words = f"{whole.outcome.verdict.reason}; {_in_words(task, parts)}"

@@ -18,7 +18,7 @@ from unrelu.certificates.determine import determine
 from unrelu.certificates.direct import DataError
 from unrelu.certificates.intervals import entry_bounds, proved_places
 from unrelu.errors import CompletionWarning, InputError, unknown_name
-from unrelu.floor import NOISELESS
+from unrelu.floor import FINISHED
 from unrelu.history import History, Stop, Verdict, finite
 from unrelu.inputs import same_labels
 from unrelu.kernels.memory import require_memory
@@ -211,7 +211,7 @@ class Completion:
     @property
     def at_floor(self) -> bool:
         """Whether the fit is as good as the data allow, at this rank; above its floor no row is called determined."""
-        exact = self.residual <= NOISELESS[self.factor.dtype.name]
+        exact = self.residual <= FINISHED[self.factor.dtype.name]
         return self.verdict.answered or (self.verdict.code is Stop.UNDERDETERMINED and exact)
 
     @property

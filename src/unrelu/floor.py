@@ -22,6 +22,8 @@ __all__ = ["Floor"]
 
 # A relative residual that no noise explains: first-order methods stop here and there above rounding.
 NOISELESS = {"float64": 1e-6, "float32": 1e-3}
+# One that is finished: past the counting limit only the rows of such a fit are looked at.
+FINISHED = {"float64": 1e-9, "float32": 1e-6}
 # The same for one run with a named method, whose tolerance may be loose: a wrong stationary point is far above it.
 LOOSE = {"float64": 1e-3, "float32": 1e-2}
 # Distinct entries of blocks, beyond their r leading eigenvalues, that tell the noise level well enough; with fewer,

@@ -24,7 +24,7 @@ __all__ = ["Evidence", "contradicts_absence", "judged", "verdict_on_best"]
 # A residual matrix whose lowest eigenvalue is above this share of its norm, below zero, counts as semidefinite.
 OPTIMAL = 1e-6
 # Starts that search a small problem through, and the largest relative residual that is then called noise.
-HUNDREDS, NOISE = 150, 0.2
+HUNDREDS, NOISE = 150, 0.05
 # Share of the misfit that absent entries may have where other evidence speaks for noise, and where only the number of
 # starts does: of data with noise it is seldom above the second, where absence was claimed at random 0.2 to 0.6.
 ABSENT, FEW_ABSENT = 0.3, 0.1

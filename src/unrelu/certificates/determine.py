@@ -29,7 +29,7 @@ QUICK, BEYOND = 8, 1e3
 MOST_SORTED = 1000
 # Bodies that the other rows are tested against, one after the other, where there are few rows.
 MOST_BODIES, FEW = 4, 100
-# Relative misfit up to which a fit is no fit to noise but one that is not finished.
+# Relative misfit up to which a fit is no fit to noise but one that is not finished; its rows must be known as well.
 NEARLY = 1e-6
 
 
@@ -87,12 +87,17 @@ def _sorted_out(
         # Rows that the fit leaves at zero, and the data do not, are seen only by looking.
         off = misfit if sizes[~nothing].all() else np.inf
         groups, proofs, agrees = _agreeing(observations, factor, error, off, rng)
+    unfinished = False
     if not agrees:
-        groups, proofs = bodies(observations, factor, _of_the_fit(observations, factor, error), rng)
+        known = _of_the_fit(observations, factor, error)
+        unfinished = not known.as_fitted
+        groups, proofs = bodies(observations, factor, known, rng)
     found = _best_tested(observations, factor, error, _of_bodies(n, groups, proofs, agrees=agrees), rng)
     nothing &= observations.times_seen(np.arange(n), np.arange(n)) > 0
     found = _with_zeros(found, nothing) if nothing.any() else found
     wrong = contradicted(observations, factor, error, agrees=agrees) | (not at_floor)
+    if unfinished:  # only what has a bound is known
+        wrong |= ~np.any([group.inside for group in groups], axis=0) if groups else True
     return found.at_most_local(wrong if agrees else wrong | misfitting(observations, factor))
 
 
@@ -103,7 +108,7 @@ def _of_the_fit(observations: Observations, factor: Floats, error: DataError) ->
         off = gaps(observations, factor, everyone, everyone)
         values, seen = observations.pairs(everyone, everyone)
         if np.linalg.norm(off) <= NEARLY * np.linalg.norm(values[seen]):
-            return replace(error, absolute=max(error.absolute, float(off.max())))
+            return replace(error, absolute=max(error.absolute, float(off.max())), share=NEARLY)
     return replace(error, as_fitted=True)
 
 

@@ -30,7 +30,7 @@ Indices = NDArray[np.intp]
 
 # ‖Û − UQ‖_F ≤ 1.099 ‖ÛÛᵀ − UUᵀ‖_F / σ_r(Û): lemma 5.4 of Tu et al. (2016), with 1/√(2(√2 − 1)).
 TU = 1.0987
-# A row counts if its bound is at most this share of its size.
+# A row counts if its bound is at most this share of its size, unless less is asked for.
 LARGEST_SHARE = 1e-3
 # Rows join while their bound is at most so many times that of those already there: the best first.
 STAGES = (10.0, 100.0, 1e4, np.inf)
@@ -50,12 +50,14 @@ FEW, FEW_GROUPS = 200, 12
 class DataError:
     """|error of m_ij| ≤ absolute + relative · ‖u_i‖‖u_j‖, in units of ``observations.unit``.
 
-    With ``as_fitted`` the fit itself stands for the data: what would be determined if they were without noise.
+    With ``as_fitted`` the fit itself stands for the data: what would be determined if they were without noise. A row
+    counts if its bound is at most ``share`` of its size.
     """
 
     absolute: float
     relative: float
     as_fitted: bool = False
+    share: float = LARGEST_SHARE
 
     @classmethod
     def of(cls, observations: Observations, rank: int, data_error: float | None) -> DataError:
@@ -162,7 +164,7 @@ def from_block(observations: Observations, factor: Floats, error: DataError, see
     off = float(np.linalg.norm(gap) + np.linalg.norm(noise))
     # A block whose r-th eigenvalue exceeds the error is semidefinite in every matrix of rank ≤ r, as the lemma needs.
     together = TU * off / weakest
-    if together > LARGEST_SHARE or weakest**2 <= 2 * off:
+    if together > error.share or weakest**2 <= 2 * off:
         return None
     bound, wave = np.full(n, np.inf), np.full(n, -1)
     bound[seed], wave[seed] = together * sizes, 0
@@ -187,7 +189,7 @@ def attach_all(observations: Observations, factor: Floats, error: DataError, gro
         found = _bounds(observations, factor, error, left, anchors, bound, sizes)
         share = found / np.maximum(sizes[left], floor)
         usual = max(float(np.median(bound[placed] / np.maximum(sizes[placed], floor))), error.relative)
-        good = share <= min(STAGES[stage] * usual, LARGEST_SHARE)
+        good = share <= min(STAGES[stage] * usual, error.share)
         if good.any():
             count += 1
             bound[left[good]] = np.maximum(found[good], floor)  # a row that is zero is zero exactly

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from unrelu.errors import InputError, is_number, positions, unknown_name
 from unrelu.inputs import read_mask, read_values, square_size
+from unrelu.units import power_of_four
 
 __all__ = ["Observations", "Side"]
 
@@ -117,7 +118,7 @@ class Observations:
         so that data of any size are solved with the same digits and without overflow.
         """
         size = self.norm / np.sqrt(self.count) if self.norm else abs(self.threshold or 0.0)
-        return float(4.0 ** min(round(float(np.log2(size)) / 2), LARGEST_UNIT)) if size else 1.0
+        return power_of_four(float(size), LARGEST_UNIT) if size else 1.0
 
     @property
     def scaled_norm(self) -> float:

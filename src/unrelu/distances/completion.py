@@ -15,6 +15,7 @@ from unrelu.distances.uncertainty import covariances
 from unrelu.distances.words import explanation
 from unrelu.history import History, Verdict, finite
 from unrelu.kernels.memory import require_memory
+from unrelu.units import power_of_two
 
 __all__ = ["DistanceCompletion", "widening"]
 
@@ -128,7 +129,7 @@ class DistanceCompletion:
         """A power of two near the typical distance: squares of distances may be beyond all numbers, not of these."""
         known = self.measured[self.measured > 0].astype(np.float64)
         size = float(np.median(known)) if known.size else 1.0
-        return float(2.0 ** round(float(np.log2(size))))
+        return power_of_two(size)
 
     @property
     def covariances(self) -> Array:

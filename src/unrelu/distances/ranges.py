@@ -12,6 +12,7 @@ from unrelu.distances.anchors import known_places
 from unrelu.distances.edges import EdgeList, all_different, named_pair
 from unrelu.distances.seen import BEYOND_NOISE, ROUNDING, checked_values, given_sigma, merged_pairs, seen_pairs
 from unrelu.errors import InputError, is_number
+from unrelu.units import power_of_two
 
 __all__ = ["Limits", "Ranges", "no_limits"]
 
@@ -113,7 +114,7 @@ class Ranges:
         values = [self.distance[self.distance > 0], self.limits.lower[self.limits.lower > 0]]
         known = np.concatenate(values)
         size = float(np.median(known)) if known.size else (self.cutoff or 1.0)
-        return float(2.0 ** round(float(np.log2(size))))
+        return power_of_two(size)
 
     @property
     def rounding(self) -> float:

@@ -98,6 +98,18 @@ def test_one_more_rank_tells_rank_from_noise_where_little_was_seen():
     assert gain_of_next_rank(few, np.eye(3, 2), rng) is None
 
 
+def test_what_absence_contradicts_is_no_noise():
+    """Entry (2, 5) is 0.737 and was hidden at random; the threshold says that it is below zero."""
+    U = np.array([[0.5, 0.0], [-0.1, 0.5], [0.9, 0.4], [0.5, 0.2], [0.8, -0.6], [0.3, 1.1], [-0.6, 0.9]])
+    M = U @ U.T
+    X = np.where(M >= 0, M, NAN)
+    X[2, 5] = X[5, 2] = NAN
+    assert M[2, 5] > 0.5
+    completion = unrelu.complete(X, 2, rng=0)
+    assert completion.verdict.code is Stop.STATIONARY
+    assert not completion.determined.any()
+
+
 def test_rows_with_a_rival_are_not_determined():
     """Rows 6 and 7 see each other and rows 0 and 1, of a plane in which the two may be mirrored together."""
     U = np.array([

@@ -16,7 +16,7 @@ from unrelu.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.held_out import HeldOut
 from unrelu.history import Stop, Verdict
 from unrelu.initialise import Start, Tailored
-from unrelu.next_rank import gain_of_next_rank
+from unrelu.next_rank import FAR_BETTER, gain_of_next_rank, gain_without_absence
 from unrelu.outside import fitted_outside
 from unrelu.placement import Placement, furthest_placement, steadied, undetermined
 from unrelu.problems.psd import Point, PSDProblem
@@ -143,6 +143,7 @@ class _Search:
             agreed=self._agree(),
             starts=self.starts,
             gain=self._gain() if held_out is None else None,
+            contradicted=held_out is None and self._contradicted(),
             body=self.placement is not None,
         )
         verdict = verdict_on_best(self.problem, self.best, evidence)
@@ -220,6 +221,13 @@ class _Search:
         if not self._silent() or not self._few_unknowns:
             return None
         return gain_of_next_rank(self.problem, self.best.point.factor, self.task.rng)
+
+    def _contradicted(self) -> bool:
+        assert self.best is not None
+        if not self._silent() or not self._few_unknowns or noiseless(self.problem, self.best.point.value):
+            return False
+        gain = gain_without_absence(self.problem, self.best.point.factor, self.task.rng)
+        return gain is not None and gain > FAR_BETTER
 
     def _held_out(self) -> HeldOut | None:
         """Asked only where blocks say nothing."""

@@ -1,7 +1,8 @@
-"""Noise or rank, where too little was seen to hold pairs out: how much better one more rank fits.
+"""Noise or something else, where too little was seen to hold pairs out: how much better another model fits.
 
 Noise leaves about the same variance per degree of freedom whatever the rank, once that is high enough. Data of a higher
-rank are fitted by it far better than its further unknowns explain.
+rank are fitted by it far better than its further unknowns explain. And if the seen entries are fitted far better once
+nobody listens to absence, it is absence that contradicts them, and not noise.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from numpy.typing import NDArray
 from unrelu.budget import phase
 from unrelu.continuation import wider
 from unrelu.floor import unknowns_and_pairs
+from unrelu.losses import Observed
 from unrelu.problems.psd import PSDProblem
 from unrelu.run import run
 from unrelu.side_by_side import best_of_many
 from unrelu.solvers import GaussNewton
 from unrelu.stopping import MaxIterations, RelativeGradientNormBelow
 
-__all__ = ["FAR_BETTER", "gain_of_next_rank"]
+__all__ = ["FAR_BETTER", "gain_of_next_rank", "gain_without_absence"]
 
 # Degrees of freedom that must be left, starts, and how far the best of them is followed.
 LEFT, STARTS, FITS = 2, 40, RelativeGradientNormBelow(1e-10) | MaxIterations(60)
@@ -35,8 +37,21 @@ def gain_of_next_rank(problem: PSDProblem, factor: NDArray[Any], rng: np.random.
     if pairs - further < LEFT:
         return None
     phase("trying one more rank")
-    start = best_of_many(more, rng, wider(problem, factor), most=STARTS).astype(problem.dtype)
-    best = run(more, GaussNewton(), (start, start), FITS, keep=False).point.value
-    value = problem.evaluate(factor).value
-    least = np.finfo(problem.dtype).eps ** 2 * problem.norm**2
-    return float(value / (pairs - unknowns) / (max(best, least) / (pairs - further)))
+    best = _best(more, wider(problem, factor), rng)
+    return float(problem.evaluate(factor).value / (pairs - unknowns) / (best / (pairs - further)))
+
+
+def gain_without_absence(problem: PSDProblem, factor: NDArray[Any], rng: np.random.Generator) -> float | None:
+    """Misfit of the seen entries over that of a fit to them alone; None where absence is not listened to."""
+    if not problem.loss.uses_absence:
+        return None
+    phase("fitting without absence")
+    alone = PSDProblem(problem.observations, problem.rank, Observed())
+    return float(alone.evaluate(factor).value / _best(alone, factor, rng))
+
+
+def _best(problem: PSDProblem, factor: NDArray[Any], rng: np.random.Generator) -> float:
+    """The lowest objective that some starts lead to, rounding at least."""
+    start = best_of_many(problem, rng, factor, most=STARTS).astype(problem.dtype)
+    found = run(problem, GaussNewton(), (start, start), FITS, keep=False).point.value
+    return max(found, float(np.finfo(problem.dtype).eps) ** 2 * problem.norm**2)

@@ -55,6 +55,8 @@ class Evidence:
         How many starts were tried, each of those that ran side by side included.
     gain : float or None
         How much better one more rank fits, where too little was seen for the other two.
+    contradicted : bool
+        Whether the seen entries would be fitted far better if nobody listened to absence.
     body : bool
         Whether rows were placed from a fully seen block: then some are determined, whatever counting says of all.
     """
@@ -66,13 +68,14 @@ class Evidence:
     agreed: bool = False
     starts: int = 0
     gain: float | None = None
+    contradicted: bool = False
     body: bool = False
 
     @property
     def exhausted(self) -> bool:
         """Whether a problem with few unknowns was searched from hundreds of places, and nothing speaks of more rank."""
         silent = self.floor is not None and self.floor.noise is None and self.held_out is None
-        return silent and self.starts >= HUNDREDS and not self.shows_rank
+        return silent and self.starts >= HUNDREDS and not self.shows_rank and not self.contradicted
 
     @property
     def shows_rank(self) -> bool:
@@ -153,7 +156,8 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
         return Verdict(Stop.FITTED_TO_NOISE, f"{said}; the data are fitted to their noise ({words})")
     absence_fails = contradicts_absence(problem, outcome.point)
     # With no more entries than unknowns a misfit is that of absence, not of noise.
-    proved = _spare(problem) > 0 and not absence_fails and _globally_optimal(problem, outcome)
+    proved = _spare(problem) > 0 and not (absence_fails or evidence.contradicted)
+    proved = proved and _globally_optimal(problem, outcome)
     if contradicted is None and proved:
         return Verdict(
             Stop.FITTED_TO_NOISE,

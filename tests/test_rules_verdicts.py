@@ -66,8 +66,8 @@ def test_starts_alone_call_noise_only_a_twentieth_of_the_data(share, noise):
     assert code(off_by(share), floor=SILENT, starts=200) is expected
 
 
-@pytest.mark.parametrize(("share", "noise"), [(0.05, True), (0.2, False)])
-def test_starts_alone_call_no_noise_what_absent_entries_have_a_tenth_of(share, noise):
+@pytest.mark.parametrize(("share", "noise"), [(0.2, True), (0.4, False)])
+def test_starts_alone_call_no_noise_what_absent_entries_have_a_third_of(share, noise):
     expected = Stop.FITTED_TO_NOISE if noise else Stop.STATIONARY
     assert code(absent_share(share), floor=SILENT, starts=200) is expected
 

@@ -17,7 +17,7 @@ from unrelu.problems.psd import Point, PSDProblem
 from unrelu.stopping import MaxIterations
 from unrelu.task import CUT_SHORT, Task
 from unrelu.turning import turned_together
-from unrelu.verdicts import FEW_ABSENT, contradicts_absence
+from unrelu.verdicts import contradicts_absence
 
 __all__ = ["complete_by_piece"]
 
@@ -65,7 +65,7 @@ def complete_by_piece(task: Task) -> Attempts:
         whole = escalate(task, (TOGETHER, point.factor))
         lower = whole.outcome.point.value < (1 - LOWER) * point.value
         noisy = verdict.code is Stop.FITTED_TO_NOISE
-        if noisy and not lower and not contradicts_absence(problem, point, FEW_ABSENT):
+        if noisy and not lower and not contradicts_absence(problem, point):
             # Noise near the threshold is all that is left, and each piece is what it says of itself.
             return replace(whole, outcome=replace(whole.outcome, verdict=verdict), undetermined=np.arange(problem.size))
         words = f"{whole.outcome.verdict.reason}; {_in_words(task, parts)}"

@@ -25,9 +25,8 @@ __all__ = ["Evidence", "contradicts_absence", "judged", "verdict_on_best"]
 OPTIMAL = 1e-6
 # Starts that search a small problem through, and the largest relative residual that is then called noise.
 HUNDREDS, NOISE = 150, 0.05
-# Share of the misfit that absent entries may have where other evidence speaks for noise, and where only the number of
-# starts does: of data with noise it is seldom above the second, where absence was claimed at random 0.2 to 0.6.
-ABSENT, FEW_ABSENT = 0.3, 0.1
+# Share of the misfit that absent entries may have in what is called noise: noise moves only those near the threshold.
+ABSENT = 0.3
 # The answer of a convex program is of a rank if cutting it down to that leaves the misfit below so many times its own,
 # or below so many times the noise of fully seen blocks: a penalty shrinks it.
 CUT_OFF, SHRUNK = 1.5, 4.0
@@ -172,7 +171,7 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
             f"rank: what is left is noise ({words})",
         )
     tellable = _spare(problem) > 0 and _residual(problem, outcome) <= NOISE
-    tellable = tellable and not contradicts_absence(problem, outcome.point, FEW_ABSENT)
+    tellable = tellable and not absence_fails
     if contradicted is None and evidence.exhausted and tellable:
         return Verdict(
             Stop.FITTED_TO_NOISE,

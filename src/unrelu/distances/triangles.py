@@ -19,9 +19,9 @@ Indices = NDArray[np.intp]
 
 # Pairs of seen pairs with a common point that are looked at; of larger data a random part is.
 MOST_WEDGES = 400_000
-# Without a noise level: a pair that exceeds its detours by this share of itself in most of its triangles, or by the
-# second in the only one it has. Short pairs by this share of a typical distance: noise may be longer than they are.
-GROSS, GROSS_ALONE = 0.25, 0.5
+# Without a noise level: a pair that exceeds its detours by this share of itself in most of its triangles. Short pairs by
+# this share of a typical distance: noise may be longer than they are.
+GROSS = 0.5
 
 
 def check_triangles(ranges: Ranges, rng: np.random.Generator) -> None:
@@ -50,7 +50,6 @@ def check_triangles(ranges: Ranges, rng: np.random.Generator) -> None:
     own = edge[order[start]]
     typical = float(np.sqrt(np.mean(d * d))) or 1.0
     share = median / np.maximum(d[own], typical)
-    share = np.where(count > 1, share, np.where(share > GROSS_ALONE, share, 0.0))
     worst = int(np.argmax(share))
     if share[worst] > GROSS:
         k = order[start[worst] + count[worst] - 1]

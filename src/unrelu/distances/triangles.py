@@ -19,8 +19,8 @@ Indices = NDArray[np.intp]
 
 # Pairs of seen pairs with a common point that are looked at; of larger data a random part is.
 MOST_WEDGES = 400_000
-# Without a noise level: a pair that exceeds its detours by this share of itself in most of its triangles. Short pairs by
-# this share of a typical distance: noise may be longer than they are.
+# Without a noise level: a pair that exceeds its detours by this share of itself in most of its triangles. Short pairs
+# by this share of a typical distance: noise may be longer than they are.
 GROSS = 0.5
 
 

@@ -102,8 +102,8 @@ def test_of_changed_entries_the_rows_with_most_are_given_up():
     for i, j in [(0, 1), (0, 2), (0, 3), (4, 4)]:
         changed[i, j] = changed[j, i] = True
     every = np.ones(5, dtype=bool)
-    assert elsewhere._unchanged(changed, every).tolist() == [False, True, True, True, False]
-    assert elsewhere._unchanged(changed, np.arange(5) < 4).tolist() == [False, True, True, True, False]
+    assert elsewhere.unchanged(changed, every).tolist() == [False, True, True, True, False]
+    assert elsewhere.unchanged(changed, np.arange(5) < 4).tolist() == [False, True, True, True, False]
 
 
 def test_a_mirror_image_keeps_what_was_seen():

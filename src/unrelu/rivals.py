@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.budget import phase
+from unrelu.certificates.elsewhere import unchanged
 from unrelu.certificates.order import canonical_frame, canonical_order, reordered
 from unrelu.floor import unknowns_and_pairs
 from unrelu.losses import Observed, OneSided
@@ -67,8 +68,4 @@ def _moving(
     bars = ErrorBars(factor * np.sqrt(observations.unit), observations, pairs=pairs, determined=determined)
     errors = np.asarray(bars.standard_errors(everyone[:, None], everyone), float) / observations.unit
     moved = np.abs(others @ others.transpose(0, 2, 1) - factor @ factor.T).max(axis=0)
-    changed = np.isfinite(errors) & (moved > APART * errors) & np.outer(determined, determined)
-    while changed.any():  # at least one row of each pair moves: the one with most first
-        row = int(np.argmax(changed.sum(axis=1)))
-        lost[row], changed[row], changed[:, row] = True, False, False
-    return lost
+    return determined & ~unchanged(np.isfinite(errors) & (moved > APART * errors), determined)

@@ -210,10 +210,10 @@ def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdi
     )
 
 
-def contradicts_absence(problem: PSDProblem, point: Point, share: float = ABSENT) -> bool:
+def contradicts_absence(problem: PSDProblem, point: Point) -> bool:
     """Whether so much of the misfit is that of absent entries: noise moves only the few that are near the threshold."""
     seen = PSDProblem(problem.observations, problem.rank, Observed()).evaluate(point.factor).value
-    return point.value - seen > share * point.value
+    return point.value - seen > ABSENT * point.value
 
 
 def _spare(problem: PSDProblem) -> int:

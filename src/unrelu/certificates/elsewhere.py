@@ -20,7 +20,7 @@ from unrelu.budget import checkpoint
 from unrelu.certificates.movable import STEPS, Movable, settled
 from unrelu.observations import Observations
 
-__all__ = ["MOST_FREE", "found_elsewhere", "parallel_rows"]
+__all__ = ["MOST_FREE", "found_elsewhere", "parallel_rows", "unchanged"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -80,7 +80,7 @@ def found_elsewhere(
             else:
                 changed |= np.abs(places @ places.T - rows.target) > moved
         if not body.size:
-            left = _unchanged(changed, wanted)
+            left = unchanged(changed, wanted)
         if left.sum() < (1 if body.size else 2):  # one row alone has no place
             return wanted
     return wanted & ~left
@@ -105,7 +105,7 @@ def parallel_rows(factor: Floats) -> Bools:
     return twins
 
 
-def _unchanged(changed: Bools, wanted: Bools) -> Bools:
+def unchanged(changed: Bools, wanted: Bools) -> Bools:
     """The wanted rows less, one by one, the row with most changed entries, until none is left."""
     kept = wanted.copy()
     while (changed & np.outer(kept, kept)).any():

@@ -244,11 +244,4 @@ def ruled_out(
 
 def absent_pairs(observations: Observations, rows: Indices, cols: Indices) -> NDArray[np.bool_]:
     """Which pairs were not seen because of their value: neither way round, and not ``unknown`` both ways."""
-    if observations.threshold is None:
-        return np.zeros((len(rows), len(cols)), dtype=bool)
-    absent: NDArray[np.bool_] = ~observations.pairs(rows, cols)[1]
-    if (unknown := observations.unknown) is not None:
-        absent &= ~(unknown[np.ix_(rows, cols)] & unknown[np.ix_(cols, rows)].T)
-    if observations.absence_says == "below" and (observations.threshold <= 0 or not observations.diagonal_seen):
-        absent &= rows[:, None] != cols[None, :]  # the diagonal is missing for another reason, see Observations.absent
-    return absent
+    return observations.absent_pairs(rows, cols, observations.pairs(rows, cols)[1])

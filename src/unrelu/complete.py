@@ -221,11 +221,9 @@ def _settled_by_absence(completion: Completion) -> Completion:
 def _exactly(completion: Completion) -> Completion:
     """Some rows could not be placed: say which of them the data leave open, for others may be fixed by each other."""
     rows = np.flatnonzero(~completion.determined)
-    words = (
-        f"{rows.size} of {completion.size} rows are not determined by the data"
-        if rows.size
-        else "all rows are determined by the data"
-    )
+    by = "the data" if completion.verdict.converged else "the data and the rank"
+    open_ = f"{rows.size} of {completion.size} rows are not"
+    words = f"{open_ if rows.size else 'all rows are'} determined by {by}"
     verdict = Verdict(completion.verdict.code, f"{completion.verdict.reason}; {words}")
     return completion.with_verdict(verdict, rows)
 

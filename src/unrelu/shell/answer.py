@@ -127,7 +127,8 @@ class Answer:
 
     def _misfit(self, worst: dict[str, Any] | None, names: tuple[str, ...] | None) -> list[str]:
         """How far the fit is from what was seen, and how much of it the data fix."""
-        share = "" if self.levels is None else f"{np.mean(self.determined):.0%} of the rows are determined; "
+        by = " by the data and the rank" if self.completion.verdict.code is Stop.BEST_OF_RANK else ""
+        share = "" if self.levels is None else f"{np.mean(self.determined):.0%} of the rows are determined{by}; "
         if worst is None:
             return [share.removesuffix("; ")] if share else []
         row, column = (names[k] if names else str(k) for k in (worst["row"], worst["column"]))

@@ -190,3 +190,12 @@ def test_intervals_of_the_best_fit_of_a_rank_say_what_they_leave_out():
     assert completion.verdict.code is Stop.BEST_OF_RANK
     with pytest.warns(unrelu.CompletionWarning, match="the data are not of rank 2"):
         completion.interval(0, 1)
+
+
+@pytest.mark.parametrize("method", ["admm", "sdp"])
+def test_the_rank_that_a_convex_program_loses_is_not_called_noise(method):
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((14, 5))
+    E = 0.02 * rng.standard_normal((14, 14))
+    completion = unrelu.complete(U @ U.T + E + E.T, 2, threshold=None, method=method, rng=0)
+    assert completion.verdict.code is Stop.STATIONARY

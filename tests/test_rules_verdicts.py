@@ -203,3 +203,17 @@ def test_the_misfit_is_that_of_the_mean_of_an_entry_and_its_mirror():
     problem, ended = at(X, np.ones((3, 1)))
     assert ended.point.value > 0.01 / problem.unit**2
     assert rms(problem, ended.point.value) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "expected"),
+    [
+        ({"gain": 2.0}, Stop.FITTED_TO_NOISE),
+        ({"gain": 30.0}, Stop.STATIONARY),
+        ({"gain": 30.0, "enough": True}, Stop.BEST_OF_RANK),
+        ({"contradicted": True}, Stop.STATIONARY),
+    ],
+    ids=str,
+)
+def test_starts_call_nothing_noise_that_more_rank_or_no_absence_fits_far_better(evidence, expected):
+    assert code(off_by(0.03), floor=SILENT, starts=200, **evidence) is expected

@@ -92,12 +92,14 @@ def _sorted_out(
         known = _of_the_fit(observations, factor, error)
         unfinished = not known.as_fitted
         groups, proofs = bodies(observations, factor, known, rng)
-    found = _best_tested(observations, factor, error, _of_bodies(n, groups, proofs, agrees=agrees), rng)
+    found = _of_bodies(n, groups, proofs, agrees=agrees)
+    found = (_tested if unfinished else _best_tested)(observations, factor, error, found, rng)
     nothing &= observations.times_seen(np.arange(n), np.arange(n)) > 0
     found = _with_zeros(found, nothing) if nothing.any() else found
     wrong = contradicted(observations, factor, error, agrees=agrees) | (not at_floor)
-    if unfinished:  # only what has a bound is known
-        wrong |= ~np.any([group.inside for group in groups], axis=0) if groups else True
+    if unfinished:  # only what has a bound is known, and two bodies have none on how they lie to each other
+        bounded = [group.inside & (found.components == number) for number, group in enumerate(found.groups)]
+        wrong |= ~np.any(bounded, axis=0) if bounded else True
     return found.at_most_local(wrong if agrees else wrong | misfitting(observations, factor))
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 import unrelu
 from common import save, show, versions
-from unrelu.datasets import planted
-from unrelu.sampling import relu
+from unrelu.data.planted import planted
+from unrelu.data.sampling import relu
 
 REPEATS = 3
 

@@ -18,7 +18,7 @@ from scipy.stats import chi2
 
 import unrelu
 from common import save, show, versions
-from unrelu.datasets import points_in_cube, shortest, within
+from unrelu.data.planted import points_in_cube, shortest, within
 from unrelu.distances.alignment import align, deviation
 
 SOURCES = 150

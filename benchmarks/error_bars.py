@@ -18,10 +18,10 @@ import numpy as np
 
 import unrelu
 from common import best, save, show, versions
-from unrelu.datasets import planted
-from unrelu.observations import Observations
-from unrelu.sampling import thresholded
-from unrelu.uncertainty import EXACT, ROWS, SAMPLED, ErrorBars
+from unrelu.data.observations import Observations
+from unrelu.data.planted import planted
+from unrelu.data.sampling import thresholded
+from unrelu.uncertainty.error_bars import EXACT, ROWS, SAMPLED, ErrorBars
 
 CASES = [
     (200, 5, 0.1, "one"),

@@ -12,13 +12,13 @@ import numpy as np
 
 import unrelu
 from common import best, save, show, versions
-from unrelu.datasets import planted
-from unrelu.factors import relative_error
+from unrelu.data.observations import Observations
+from unrelu.data.planted import planted
+from unrelu.data.sampling import relu
 from unrelu.kernels.threads import owning_the_cores
-from unrelu.losses import Observed, OneSided
-from unrelu.observations import Observations
+from unrelu.model.factors import relative_error
+from unrelu.model.losses import Observed, OneSided
 from unrelu.problems.psd import PSDProblem
-from unrelu.sampling import relu
 
 TARGET = 1e-4  # the gradient norm at which the paper stops at n=1000
 

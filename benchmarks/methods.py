@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 
 import unrelu
 from common import save, show, versions
-from unrelu.datasets import planted
-from unrelu.sampling import relu
+from unrelu.data.planted import planted
+from unrelu.data.sampling import relu
 
 
 def cpu(function, repeats=7):

@@ -29,9 +29,9 @@ from threadpoolctl import threadpool_limits
 
 import unrelu
 from common import save, show, versions
-from unrelu.datasets import family, planted
-from unrelu.observations import Observations
-from unrelu.sampling import thresholded
+from unrelu.data.observations import Observations
+from unrelu.data.planted import family, planted
+from unrelu.data.sampling import thresholded
 from unrelu.solvers import METHODS
 
 INSTANCES = {

@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 
 import unrelu
-from unrelu.datasets import family
+from unrelu.data.planted import family
 
 warnings.simplefilter("ignore", unrelu.CompletionWarning)
 

@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
 import unrelu
-from unrelu.datasets import chain, within
-from unrelu.plots import save_figure
-from unrelu.positions import write_positions
+from unrelu.data.planted import chain, within
+from unrelu.io.positions import write_positions
+from unrelu.show.plots import save_figure
 
 LOOSE = "#d55e00"
 

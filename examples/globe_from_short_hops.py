@@ -24,7 +24,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 import unrelu
-from unrelu.plots import save_figure
+from unrelu.show.plots import save_figure
 
 EARTH, FOOT = 6371.0, 0.0003048  # kilometres
 # Colours that stay apart for every kind of colour vision (Okabe and Ito), on black.

@@ -5,8 +5,8 @@ import signal
 import numpy as np
 
 import unrelu
-import unrelu.datasets
-from unrelu.losses import Observed, OneSided
+import unrelu.data.planted
+from unrelu.model.losses import Observed, OneSided
 from unrelu.solvers import METHODS
 
 # Every method the library offers; test_solvers.py fails if one is missing here.
@@ -35,7 +35,7 @@ RECOVERED = 1e-6
 
 def relu_instance(n=80, rank=3, seed=0, sigma=0.0, dtype=np.float64):
     """A planted matrix and what the ReLU shows of it."""
-    instance = unrelu.datasets.planted(n, rank, sigma=sigma, rng=[seed, 99])
+    instance = unrelu.data.planted.planted(n, rank, sigma=sigma, rng=[seed, 99])
     M = instance.matrix.astype(dtype)
     return M, np.where(M >= 0, M, np.nan).astype(dtype)
 

@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 
 import unrelu
-from unrelu.certificates.determine import determine
-from unrelu.certificates.direct import DataError
-from unrelu.errors import CompletionWarning
-from unrelu.observations import Observations
+from unrelu.base.errors import CompletionWarning
+from unrelu.data.observations import Observations
+from unrelu.proofs.determine import determine
+from unrelu.proofs.direct import DataError
 
 
 def completed(X, rank, **options):

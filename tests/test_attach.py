@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import unrelu
-from unrelu import attach
-from unrelu.attach import attach_rows, bands
-from unrelu.errors import CompletionWarning, InputError
+from unrelu.base.errors import CompletionWarning, InputError
+from unrelu.placing import attach
+from unrelu.placing.attach import attach_rows, bands
 
 NAN = np.nan
 # What least squares by orthogonal methods leaves of an exact, well-conditioned row, with a margin for size.

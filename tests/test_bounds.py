@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import unrelu
 from unrelu import InputError
-from unrelu.certificates.assumption_search import search_assumption_3
-from unrelu.certificates.bounds import (
+from unrelu.data.observations import Observations
+from unrelu.proofs.bounds import (
     convexity_radius,
     error_constant,
     factor_constant,
@@ -22,10 +22,11 @@ from unrelu.certificates.bounds import (
     theorem_2,
     tu_lemma,
 )
-from unrelu.certificates.cramer_rao import cramer_rao
-from unrelu.certificates.geometry import Landscape, curvature, horizontal_part, quotient_distance, vertical_part
-from unrelu.certificates.partition import orthant_partition
-from unrelu.certificates.propositions import (
+from unrelu.proofs.geometry import Landscape, curvature, horizontal_part, quotient_distance, vertical_part
+from unrelu.theory.assumption_search import search_assumption_3
+from unrelu.theory.cramer_rao import cramer_rao
+from unrelu.theory.partition import orthant_partition
+from unrelu.theory.propositions import (
     Chance,
     all_orthants_probability,
     cone_probability,
@@ -33,7 +34,6 @@ from unrelu.certificates.propositions import (
     proposition_noiseless,
     proposition_noisy,
 )
-from unrelu.observations import Observations
 
 # Both sides of an inequality are rounded; where it is an equality they may come out the other way round.
 SLACK = 1 + 1e-9

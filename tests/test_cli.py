@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from helpers import listening, relu_instance
-from unrelu.files import read_matrix, write_matrix
+from unrelu.io.files import read_matrix, write_matrix
 
 UNRELU = [sys.executable, "-m", "unrelu"]
 # Rich draws help boxes to the width of the terminal; tests read words, not boxes.

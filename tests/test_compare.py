@@ -20,11 +20,11 @@ import unrelu
 from helpers import RECOVERED, listening, relu_instance
 from unrelu.cli import app
 from unrelu.compare import compare
-from unrelu.comparison import Comparison, Row
-from unrelu.datasets import planted
-from unrelu.files import write_matrix
-from unrelu.plots import draw_comparison, save_figure
-from unrelu.sampling import relu
+from unrelu.data.planted import planted
+from unrelu.data.sampling import relu
+from unrelu.io.files import write_matrix
+from unrelu.results.comparison import Comparison, Row
+from unrelu.show.plots import draw_comparison, save_figure
 from unrelu.solvers import METHODS
 
 FAST = ["gauss-newton", "gradient-descent"]

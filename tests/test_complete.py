@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 import unrelu
 from helpers import RECOVERED, error, relu_instance
-from unrelu import complete, sampling
+from unrelu import complete
+from unrelu.data import sampling
 from unrelu.kernels import memory
 
 nan = np.nan

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import unrelu
-from unrelu.certificates.determinacy import LEVELS
-from unrelu.datasets import FAMILIES, family
-from unrelu.errors import CompletionWarning, InputError
-from unrelu.observations import Observations
-from unrelu.sampling import thresholded
+from unrelu.base.errors import CompletionWarning, InputError
+from unrelu.data.observations import Observations
+from unrelu.data.planted import FAMILIES, family
+from unrelu.data.sampling import thresholded
+from unrelu.proofs.determinacy import LEVELS
 
 SEEDS = st.integers(0, 2**32 - 1)
 # "Right to 1e-6": every row called determined, against the planted one.
@@ -205,7 +205,7 @@ def test_no_row_is_lost_because_linear_steps_do_not_reach_it(name, seed):
 
 
 def test_with_noise_nothing_is_proved_and_rows_are_as_the_fit_has_them():
-    M = unrelu.datasets.planted(120, 3, sigma=0.01, rng=0).matrix
+    M = unrelu.data.planted.planted(120, 3, sigma=0.01, rng=0).matrix
     completion = completed(np.where(M >= 0, M, np.nan), 3)
     assert set(completion.determinacy) == {"generic"}
     assert completion.determined.all()

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from unrelu.certificates import determine as determining
-from unrelu.certificates import rows_outside
-from unrelu.certificates.agreement import cleared, fits
-from unrelu.certificates.determinacy import PROVED, Determinacy
-from unrelu.certificates.direct import DataError, from_block
-from unrelu.certificates.elsewhere import found_elsewhere, parallel_rows
-from unrelu.certificates.gluing import _Equations, _polar, polar_matrix
-from unrelu.certificates.stress import Stresses
 from unrelu.certify import _beyond, _contradicts_absence
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
+from unrelu.proofs import determine as determining
+from unrelu.proofs import rows_outside
+from unrelu.proofs.agreement import cleared, fits
+from unrelu.proofs.determinacy import PROVED, Determinacy
+from unrelu.proofs.direct import DataError, from_block
+from unrelu.proofs.elsewhere import found_elsewhere, parallel_rows
+from unrelu.proofs.gluing import _Equations, _polar, polar_matrix
+from unrelu.proofs.stress import Stresses
 
 
 def rng():

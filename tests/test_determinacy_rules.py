@@ -6,14 +6,14 @@ import scipy.sparse as sp
 
 import unrelu
 from judging import completed, judged
-from unrelu.budget import OutOfTime, budget
-from unrelu.certificates import elsewhere
-from unrelu.certificates.agreement import contradicted, noise_level
-from unrelu.certificates.direct import DataError
-from unrelu.certificates.order import canonical_frame, canonical_order, reordered
-from unrelu.certificates.stress import Stresses
-from unrelu.history import Stop
-from unrelu.observations import Observations
+from unrelu.base.budget import OutOfTime, budget
+from unrelu.data.observations import Observations
+from unrelu.loop.history import Stop
+from unrelu.proofs import elsewhere
+from unrelu.proofs.agreement import contradicted, noise_level
+from unrelu.proofs.direct import DataError
+from unrelu.proofs.order import canonical_frame, canonical_order, reordered
+from unrelu.proofs.stress import Stresses
 
 
 def gaussian(n, rank, seed=0):

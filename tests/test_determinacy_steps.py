@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from judging import judged
-from unrelu.certificates import elsewhere, rows_outside
-from unrelu.certificates.agreement import fitting
-from unrelu.certificates.determinacy import GENERIC, LOCAL, NO, PROVED, Determinacy
-from unrelu.certificates.direct import DataError, from_block
-from unrelu.certificates.gluing import absent_pairs
-from unrelu.certificates.movable import Movable
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
+from unrelu.proofs import elsewhere, rows_outside
+from unrelu.proofs.agreement import fitting
+from unrelu.proofs.determinacy import GENERIC, LOCAL, NO, PROVED, Determinacy
+from unrelu.proofs.direct import DataError, from_block
+from unrelu.proofs.gluing import absent_pairs
+from unrelu.proofs.movable import Movable
 
 
 def only(M, pairs):

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import unrelu
 from unrelu import DistanceCompleter
-from unrelu.errors import InputError
+from unrelu.base.errors import InputError
 
 NAN = np.nan
 CUTOFF = 0.4
@@ -119,7 +119,7 @@ def test_progress_reaches_the_fit(monkeypatch, capsys, progress):
         heard.append(options["progress"])
         return unrelu.complete_distances(*arguments, **options)
 
-    monkeypatch.setattr("unrelu.estimators_distances.complete_distances", listening)
+    monkeypatch.setattr("unrelu.estimators.distances.complete_distances", listening)
     DistanceCompleter(cutoff=CUTOFF, random_state=0, progress=progress).fit(short(scattered()))
     assert heard == [progress]
     assert capsys.readouterr().out == ""

@@ -9,10 +9,10 @@ from scipy.stats import chi2
 
 import unrelu
 from unrelu import EdgeList
-from unrelu.datasets import chain, points_in_cube, shortest, within
+from unrelu.complete_distances import complete_from_shortest
+from unrelu.data.planted import chain, points_in_cube, shortest, within
 from unrelu.distances.alignment import align, deviation
-from unrelu.distances.complete import complete_from_shortest
-from unrelu.history import Stop
+from unrelu.loop.history import Stop
 
 # Noiseless places come back to this share of the size of the set.
 EXACT = 1e-8

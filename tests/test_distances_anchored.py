@@ -10,7 +10,7 @@ from unrelu import InputError, complete_distances
 from unrelu.distances.handedness import turned_groups
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.refine import refine
-from unrelu.measurements import read_distances
+from unrelu.io.measurements import read_distances
 
 nan = np.nan
 TRIANGLE = np.ones((3, 3)) - np.eye(3)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 import unrelu
 from unrelu import EdgeList, InputError, complete_distances
-from unrelu.datasets import points_in_cube, within
+from unrelu.data.planted import points_in_cube, within
 from unrelu.distances.alignment import deviation
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.3, 0.6]])

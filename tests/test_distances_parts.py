@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from unrelu.datasets import chain, points_in_cube, shortest, within
+from unrelu.base.errors import InputError
+from unrelu.data.planted import chain, points_in_cube, shortest, within
 from unrelu.distances.alignment import align, deviation
 from unrelu.distances.curvature import conjugate_gradients, dense_matrix, rigidity_rows, sparse_matrix
 from unrelu.distances.network import Misfit, Network
@@ -13,7 +14,6 @@ from unrelu.distances.ranges import Limits, Ranges
 from unrelu.distances.refine import refine
 from unrelu.distances.rigidity import determinacy
 from unrelu.distances.trilateration import best_body, grow, seed_body
-from unrelu.errors import InputError
 
 
 def network_of(points, cutoff, *, limits=None, pairs=None, seed=0):

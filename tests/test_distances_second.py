@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unrelu import complete_distances
-from unrelu.datasets import points_in_cube, within
+from unrelu.data.planted import points_in_cube, within
 from unrelu.distances.advance import advanced
 from unrelu.distances.alignment import deviation
 from unrelu.distances.careful import carefully_grown, worst_gap
@@ -19,7 +19,7 @@ from unrelu.distances.second import flippable, not_a_bowl, same_in_both, searche
 from unrelu.distances.starts import explored, folds
 from unrelu.distances.swarm import Springs, descend, flattened
 from unrelu.distances.trilateration import Body, joined
-from unrelu.history import Stop
+from unrelu.loop.history import Stop
 
 WORDS = np.array(["no", "local", "generic", "proved"])
 

@@ -6,16 +6,16 @@ import scipy.sparse as sp
 
 import unrelu
 from helpers import RECOVERED, error, relu_instance
-from unrelu import sampling
-from unrelu.continuation import lowest_residual_eigenpair, staircase
-from unrelu.datasets import FAMILIES, family
+from unrelu.data import sampling
+from unrelu.data.observations import Observations
+from unrelu.data.pieces import pieces
+from unrelu.data.planted import FAMILIES, family
 from unrelu.experiments.families import table_families
-from unrelu.floor import Floor
-from unrelu.losses import OneSided
-from unrelu.observations import Observations
-from unrelu.pieces import pieces
-from unrelu.placement import best_placement, find_blocks, place, steadied
+from unrelu.judge.floor import Floor
+from unrelu.model.losses import OneSided
+from unrelu.placing.placement import best_placement, find_blocks, place, steadied
 from unrelu.problems.psd import PSDProblem
+from unrelu.starts.continuation import lowest_residual_eigenpair, staircase
 
 
 @pytest.mark.parametrize("name", FAMILIES)

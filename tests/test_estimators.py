@@ -22,9 +22,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import unrelu
-from unrelu.errors import CompletionWarning, InputError
-from unrelu.estimators import PSDCompleter
-from unrelu.history import Stop, Verdict
+from unrelu.base.errors import CompletionWarning, InputError
+from unrelu.estimators.psd import PSDCompleter
+from unrelu.loop.history import Stop, Verdict
 
 NAN = np.nan
 # The default tolerance leaves about 1e-11 of the fitted entries; attaching rows may enlarge that a little.

@@ -20,10 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from unrelu import disk
-from unrelu.disk import replacing, together
-from unrelu.errors import InputError
-from unrelu.files import READABLE, WRITABLE, Table, read_matrix, write_matrix
+from unrelu.base.errors import InputError
+from unrelu.data.table import Table
+from unrelu.io import disk
+from unrelu.io.disk import replacing, together
+from unrelu.io.files import READABLE, WRITABLE, read_matrix, write_matrix
 
 NAN = np.nan
 
@@ -495,7 +496,7 @@ def test_files_that_cannot_be_read(folder, monkeypatch, error, message):
     def refuse(*args, **options):
         raise error
 
-    monkeypatch.setattr("unrelu.disk.open", refuse, raising=False)
+    monkeypatch.setattr("unrelu.io.disk.open", refuse, raising=False)
     assert_refused(message, read_text, "1,2")
 
 
@@ -658,7 +659,7 @@ def test_interrupted_write(folder, monkeypatch):
         raise KeyboardInterrupt
 
     write_matrix("m.csv", np.eye(2))
-    monkeypatch.setattr("unrelu.files.write_delimited", interrupt)
+    monkeypatch.setattr("unrelu.io.files.write_delimited", interrupt)
     with pytest.raises(KeyboardInterrupt):
         write_matrix("m.csv", np.zeros((2, 2)))
     assert os.listdir() == ["m.csv"]

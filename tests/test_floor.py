@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from unrelu.floor import LOOSE, NOISELESS, Floor, noiseless, rms, unknowns_and_pairs
-from unrelu.losses import Observed, OneSided
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
+from unrelu.judge.floor import LOOSE, NOISELESS, Floor, noiseless, rms, unknowns_and_pairs
+from unrelu.model.losses import Observed, OneSided
 from unrelu.problems.psd import PSDProblem
 
 

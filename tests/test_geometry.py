@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 from helpers import ROUNDING, asymmetric_instance, remainder_order
 from unrelu import InputError
-from unrelu.certificates.geometry import (
+from unrelu.data.observations import Observations
+from unrelu.proofs.geometry import (
     Landscape,
     aligned_direction,
     curvature,
@@ -17,8 +18,7 @@ from unrelu.certificates.geometry import (
     vertical_part,
     vertical_rotation,
 )
-from unrelu.certificates.pattern import Pattern
-from unrelu.observations import Observations
+from unrelu.proofs.pattern import Pattern
 
 # The iteration stops at a residual of 1e-8 of the operator's size; eigenvalues are then right to its square over a gap.
 EIGENVALUE = 1e-7

@@ -8,10 +8,10 @@ from scipy.sparse.linalg import LinearOperator
 from scipy.sparse.linalg import lsqr as scipy_lsqr
 
 import unrelu
-import unrelu.datasets
+import unrelu.data.planted
 from helpers import asymmetric_instance, error, relu_instance
-from unrelu.history import Stop
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
+from unrelu.loop.history import Stop
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.gnmr import GNMR, VARIANTS, lsqr
 
@@ -48,7 +48,7 @@ def test_tailored_start_takes_about_four_iterations():
 
 @pytest.mark.slow
 def test_reaches_the_noise_floor_of_a_large_instance():
-    instance = unrelu.datasets.planted(1000, 20, sigma=1e-2, rng=[0, 99])
+    instance = unrelu.data.planted.planted(1000, 20, sigma=1e-2, rng=[0, 99])
     M = instance.matrix
     completion = solve(np.where(M >= 0, M, np.nan), 20, start="tailored", truth=M)
     assert completion.verdict.converged

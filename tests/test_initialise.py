@@ -3,9 +3,10 @@ import pytest
 
 import unrelu
 from helpers import asymmetric_instance, relu_instance
-from unrelu import factors, sampling
-from unrelu.initialise import RandomImputation, RandomSpectral, Spectral, Tailored
-from unrelu.observations import Observations
+from unrelu.data import sampling
+from unrelu.data.observations import Observations
+from unrelu.model import factors
+from unrelu.starts.spectral import RandomImputation, RandomSpectral, Spectral, Tailored
 
 
 def start(kind, X, rank, seed=3, **how):

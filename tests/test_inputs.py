@@ -6,11 +6,11 @@ import pytest
 import scipy.sparse as sp
 
 from helpers import relu_instance
+from unrelu.base.errors import InputError
 from unrelu.complete import complete
-from unrelu.completion import Completion
-from unrelu.errors import InputError
-from unrelu.inputs import read_values
-from unrelu.observations import Observations
+from unrelu.data.inputs import read_values
+from unrelu.data.observations import Observations
+from unrelu.results.completion import Completion
 
 
 @pytest.mark.parametrize("form", ["coo", "csr", "csc"])

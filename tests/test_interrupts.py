@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from helpers import listening, relu_instance
-from unrelu.datasets import points_in_cube, within
-from unrelu.files import write_matrix
+from unrelu.data.planted import points_in_cube, within
+from unrelu.io.files import write_matrix
 
 PLAIN = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
 
@@ -103,7 +103,7 @@ def folder(tmp_path):
         "load unrelu.shell.streams",
         "load numpy.linalg",  # NumPy takes an interrupt in here for a broken installation
         "load unrelu.cli",
-        "before unrelu.files:read_delimited 1",
+        "before unrelu.io.files:read_delimited 1",
         "before unrelu.shell.complete:complete 1",
         "swallowed unrelu.shell.complete:complete 1",
         "computing unrelu.shell.complete:complete 1",
@@ -160,7 +160,7 @@ def test_a_result_that_is_not_the_answer_keeps_its_exit_code(folder):
     [
         ("before unrelu.shell.locate:complete_distances 1", 130),
         ("load matplotlib.figure", 130),
-        ("before unrelu.plots:save_figure 1", 130),
+        ("before unrelu.show.plots:save_figure 1", 130),
         ("after os:replace 1", 0),
     ],
 )
@@ -183,7 +183,7 @@ def test_locate_moves_positions_and_map_together(tmp_path, moment, code):
         ("load unrelu.experiments.registry", 130, 0),
         ("after unrelu.experiments.runner:_one_thread 1", 130, 0),  # just before the processes start
         ("before os:fsync 1", 130, 1),
-        ("before unrelu.plots:save_figure 2", 130, 1),
+        ("before unrelu.show.plots:save_figure 2", 130, 1),
         ("never", 0, 1),
     ],
 )

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import unrelu
-import unrelu.certificates.programs
-from unrelu.certificates.direct import LARGEST_SHARE
-from unrelu.certificates.programs import least
-from unrelu.datasets import FAMILIES, family
-from unrelu.errors import CompletionWarning
-from unrelu.sampling import thresholded
+import unrelu.proofs.programs
+from unrelu.base.errors import CompletionWarning
+from unrelu.data.planted import FAMILIES, family
+from unrelu.data.sampling import thresholded
+from unrelu.proofs.direct import LARGEST_SHARE
+from unrelu.proofs.programs import least
 
 SEEDS = st.integers(0, 2**32 - 1)
 # An entry that is determined is known to the digits of the fit.
@@ -356,7 +356,7 @@ def test_programs_are_solved(seed):
 
 @pytest.mark.parametrize("steps", [0, 1])
 def test_a_program_left_early_gives_a_bound_all_the_same(steps, monkeypatch):
-    monkeypatch.setattr(unrelu.certificates.programs, "MOST", steps)
+    monkeypatch.setattr(unrelu.proofs.programs, "MOST", steps)
     for seed in range(50):
         c, A, b, x = program(seed)
         assert least(c, A, b, float(np.linalg.norm(x))) <= c @ x

@@ -7,11 +7,11 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from helpers import LOSSES, ROUNDING, asymmetric_instance, reference, remainder_order
+from unrelu.data.observations import Observations
 from unrelu.kernels import bands, memory, pairs, threads
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
 from unrelu.kernels.threads import map_chunks, owning_the_cores
-from unrelu.losses import Observed, OneSided
-from unrelu.observations import Observations
+from unrelu.model.losses import Observed, OneSided
 from unrelu.problems.psd import PSDProblem
 
 

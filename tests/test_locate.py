@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import unrelu.shell.locate
 from unrelu.cli import app
-from unrelu.datasets import points_in_cube, within
-from unrelu.files import write_matrix
+from unrelu.data.planted import points_in_cube, within
+from unrelu.io.files import write_matrix
 
 UNRELU = [sys.executable, "-m", "unrelu"]
 PLAIN = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from unrelu.base.errors import InputError
 from unrelu.distances.edges import EdgeList
-from unrelu.errors import InputError
-from unrelu.files import write_matrix
-from unrelu.measurements import read_distances
-from unrelu.restraints import read_anchors, read_bounds
+from unrelu.io.files import write_matrix
+from unrelu.io.measurements import read_distances
+from unrelu.io.restraints import read_anchors, read_bounds
 
 NAN = np.nan
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import unrelu
-from unrelu import sampling
-from unrelu.budget import OutOfTime, budget, checkpoint, current, phase, unlimited
-from unrelu.history import Stop
-from unrelu.stopping import MaxIterations, MaxSeconds, RelativeGradientNormBelow
+from unrelu.base.budget import OutOfTime, budget, checkpoint, current, phase, unlimited
+from unrelu.data import sampling
+from unrelu.loop.history import Stop
+from unrelu.loop.stopping import MaxIterations, MaxSeconds, RelativeGradientNormBelow
 
 pytestmark = pytest.mark.filterwarnings("ignore::unrelu.CompletionWarning")
 

@@ -8,9 +8,9 @@ import pytest
 
 import unrelu
 from helpers import error
-from unrelu.datasets import planted
+from unrelu.data.planted import planted
+from unrelu.data.sampling import relu
 from unrelu.kernels.truncated import truncated_svd
-from unrelu.sampling import relu
 
 
 def instance(n, rank, sigma=0.0, seed=0):

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from unrelu import InputError
-from unrelu.certificates.assumption_search import check_assumptions, search_assumption_3
-from unrelu.certificates.assumptions import (
+from unrelu.data.observations import Observations
+from unrelu.proofs.nets import covering_bound, sphere_net
+from unrelu.theory.assumption_search import check_assumptions, search_assumption_3
+from unrelu.theory.assumptions import (
     check_assumption_1,
     check_assumption_2,
     check_assumption_3,
     check_noise,
 )
-from unrelu.certificates.discover import find_partition
-from unrelu.certificates.nets import covering_bound, sphere_net
-from unrelu.certificates.partition import (
+from unrelu.theory.discover import find_partition
+from unrelu.theory.partition import (
     CONE,
     Partition,
     cone_partition,
@@ -23,8 +24,7 @@ from unrelu.certificates.partition import (
     orthant_partition,
     sector_partition,
 )
-from unrelu.certificates.thresholds import check_threshold, threshold_limits
-from unrelu.observations import Observations
+from unrelu.theory.thresholds import check_threshold, threshold_limits
 
 
 def gaussian(n, r, seed=0):

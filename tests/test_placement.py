@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from unrelu.factors import align
-from unrelu.observations import Observations
-from unrelu.placement import find_blocks, place, steadied
+from unrelu.data.observations import Observations
+from unrelu.model.factors import align
+from unrelu.placing.placement import find_blocks, place, steadied
 
 
 def test_a_row_that_fits_badly_counts_little_in_the_average():

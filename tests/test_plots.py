@@ -3,7 +3,7 @@ import pytest
 
 import unrelu
 from helpers import relu_instance
-from unrelu.plots import draw_completion, save_figure
+from unrelu.show.plots import draw_completion, save_figure
 
 
 @pytest.mark.parametrize("rank", [1, 3])

@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import chi2
 
 import unrelu
-from unrelu.datasets import points_in_cube, within
-from unrelu.plots import save_figure
-from unrelu.plots_map import RADIUS_95, draw_map
+from unrelu.data.planted import points_in_cube, within
+from unrelu.show.maps import RADIUS_95, draw_map
+from unrelu.show.plots import save_figure
 
 
 def located(dim=2, n=40, noise=0.0, seed=1, **options):

@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from unrelu.errors import InputError
-from unrelu.positions import check_positions_target, write_positions
+from unrelu.base.errors import InputError
+from unrelu.io.positions import check_positions_target, write_positions
 
 PLANE = np.array([[0.1, -2.0], [1 / 3, 1e-17], [5e9, 2.0]])
 SPACE = np.array([[0.1, -2.0, 3.25], [1 / 3, 1e-17, -999.999], [12.3456, 2.0, 9999.999]])

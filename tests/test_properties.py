@@ -6,10 +6,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import unrelu
-import unrelu.sampling
+import unrelu.data.sampling
 from helpers import asymmetric_instance
-from unrelu.losses import Observed, OneSided
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
+from unrelu.model.losses import Observed, OneSided
 from unrelu.problems.psd import PSDProblem
 
 seeds = st.integers(0, 10**6)
@@ -98,7 +98,7 @@ def test_data_at_the_edge_of_floating_point_are_recovered(dtype, power):
 def test_scaling_with_a_threshold_scales_it_too(seed, c):
     rng = np.random.default_rng(seed)
     U = rng.standard_normal((40, 2))
-    X = unrelu.sampling.thresholded(U @ U.T, 0.2)
+    X = unrelu.data.sampling.thresholded(U @ U.T, 0.2)
     assume(not np.isnan(X).all(axis=0).any())
     here = unrelu.complete(X, 2, threshold=0.2, rng=seed)
     # c·0.2 rounds to one side or the other of c times the entries; no entry lies that near

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from unrelu.canonical import canonical_order
-from unrelu.floor import noiseless
-from unrelu.losses import Observed, OneSided
-from unrelu.observations import Observations
-from unrelu.outside import fitted_outside
-from unrelu.placement import furthest_placement
+from unrelu.data.canonical import canonical_order
+from unrelu.data.observations import Observations
+from unrelu.judge.floor import noiseless
+from unrelu.model.losses import Observed, OneSided
+from unrelu.placing.outside import fitted_outside
+from unrelu.placing.placement import furthest_placement
+from unrelu.placing.turning import joined, turned_together
 from unrelu.problems.psd import PSDProblem
-from unrelu.side_by_side import best_of_many, count_of_starts
-from unrelu.turning import joined, turned_together
+from unrelu.solvers.side_by_side import best_of_many, count_of_starts
 
 
 def gram(n, rank, seed=0):
@@ -45,7 +45,7 @@ def test_without_absence_only_what_was_seen_is_met():
 
 
 def test_many_rows_outside_are_solved_by_conjugate_gradients(monkeypatch):
-    from unrelu import outside
+    from unrelu.placing import outside
 
     monkeypatch.setattr(outside, "DENSE", 10)
     test_rows_outside_meet_what_was_seen_of_them_and_what_absence_says(0)

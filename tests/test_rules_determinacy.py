@@ -6,16 +6,16 @@ import pytest
 import unrelu
 from judging import judged
 from soak.catalogue import drawn
-from unrelu.certificates import rows_outside
-from unrelu.certificates.agreement import cleared
-from unrelu.certificates.bodies import _mirror
-from unrelu.certificates.determinacy import GENERIC, PROVED, Determinacy
-from unrelu.certificates.determine import prove_by_stress
-from unrelu.certificates.direct import DataError, Group, _bounds, attach_all, from_block
-from unrelu.certificates.gluing import _Equations, _polar, _refined, _reflection, ruled_out
-from unrelu.certificates.movable import Movable
-from unrelu.certificates.rows_outside import _hinged
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
+from unrelu.proofs import rows_outside
+from unrelu.proofs.agreement import cleared
+from unrelu.proofs.bodies import _mirror
+from unrelu.proofs.determinacy import GENERIC, PROVED, Determinacy
+from unrelu.proofs.determine import prove_by_stress
+from unrelu.proofs.direct import DataError, Group, _bounds, attach_all, from_block
+from unrelu.proofs.gluing import _Equations, _polar, _refined, _reflection, ruled_out
+from unrelu.proofs.movable import Movable
+from unrelu.proofs.rows_outside import _hinged
 
 
 def seen(X, **absence):

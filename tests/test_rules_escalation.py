@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 import unrelu
-from unrelu import escalate
-from unrelu.budget import OutOfTime, budget, checkpoint, phase
-from unrelu.canonical import canonical_order
+from unrelu.auto import escalate
+from unrelu.auto.task import Attempt, Task
+from unrelu.base.budget import OutOfTime, budget, checkpoint, phase
 from unrelu.complete import _settled_by_absence
-from unrelu.floor import Floor
-from unrelu.held_out import HeldOut
-from unrelu.history import Stop, Verdict
-from unrelu.losses import Observed
-from unrelu.observations import Observations
+from unrelu.data.canonical import canonical_order
+from unrelu.data.observations import Observations
+from unrelu.judge.floor import Floor
+from unrelu.judge.held_out import HeldOut
+from unrelu.loop.history import Stop, Verdict
+from unrelu.loop.stopping import MaxIterations
+from unrelu.model.losses import Observed
 from unrelu.problems.psd import PSDProblem
-from unrelu.stopping import MaxIterations
-from unrelu.task import Attempt, Task
 
 pytestmark = pytest.mark.filterwarnings("ignore::unrelu.CompletionWarning")
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import unrelu
-from unrelu.certificates.agreement import misfitting
-from unrelu.certificates.gluing import ruled_out
-from unrelu.history import Stop
-from unrelu.losses import Observed
-from unrelu.next_rank import FAR_BETTER, gain_of_next_rank
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
+from unrelu.judge.next_rank import FAR_BETTER, gain_of_next_rank
+from unrelu.loop.history import Stop
+from unrelu.model.losses import Observed
 from unrelu.problems.psd import PSDProblem
-from unrelu.rivals import rows_with_rivals
+from unrelu.proofs.agreement import misfitting
+from unrelu.proofs.gluing import ruled_out
+from unrelu.uncertainty.rivals import rows_with_rivals
 
 NAN = np.nan
 

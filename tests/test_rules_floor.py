@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from unrelu.floor import Floor
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
+from unrelu.judge.floor import Floor
 
 
 def gram(n, rank, seed=0, sigma=0.0):

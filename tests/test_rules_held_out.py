@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 import unrelu
-from unrelu import held_out
-from unrelu.held_out import HeldOut
-from unrelu.losses import Observed
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
+from unrelu.judge import held_out
+from unrelu.judge.held_out import HeldOut
+from unrelu.model.losses import Observed
 from unrelu.problems.psd import PSDProblem
 
 
@@ -107,7 +107,7 @@ def test_the_numbers_do_not_depend_on_the_unit_of_what_is_left(monkeypatch):
             return np.array([places.index(pair) for pair in [(0, 0), (0, 1), (1, 1), (5, 6)]])
 
     start = U / np.sqrt(problem.unit)
-    monkeypatch.setattr(held_out, "FITS", unrelu.stopping.MaxIterations(0))
+    monkeypatch.setattr(held_out, "FITS", unrelu.loop.stopping.MaxIterations(0))
     error, _, noise_level = HeldOut._once(problem, start, unrelu.GaussNewton(), Chosen())
     assert error * problem.unit == pytest.approx(0.01, rel=1e-6)  # every entry is off by a hundredth
     assert noise_level * problem.unit == pytest.approx(0.01 * np.sqrt(74 / 62), rel=1e-6)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from unrelu.observations import Observations
-from unrelu.remarks import contradiction, remarks
+from unrelu.data.observations import Observations
+from unrelu.judge.remarks import contradiction, remarks
 
 
 def said(X, factor, residual=0.0, dtype=np.float64):

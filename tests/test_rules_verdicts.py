@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import unrelu
-from unrelu.floor import Floor, rms
-from unrelu.held_out import HeldOut
-from unrelu.history import Stop, Verdict
-from unrelu.losses import Observed, OneSided
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
+from unrelu.judge.floor import Floor, rms
+from unrelu.judge.held_out import HeldOut
+from unrelu.judge.verdicts import Evidence, judged, verdict_on_best
+from unrelu.loop.history import Stop, Verdict
+from unrelu.loop.run import run
+from unrelu.loop.stopping import MaxIterations
+from unrelu.model.losses import Observed, OneSided
 from unrelu.problems.psd import PSDProblem
-from unrelu.run import run
-from unrelu.stopping import MaxIterations
-from unrelu.verdicts import Evidence, judged, verdict_on_best
 
 NO_NOISE = Floor(1e-12, 1e-12, 10_000, 1e-9)
 SILENT = Floor(None)

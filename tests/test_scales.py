@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import unrelu
-from unrelu.factors import relative_error
-from unrelu.history import in_units
+from unrelu.loop.history import in_units
+from unrelu.model.factors import relative_error
 from unrelu.solvers import METHODS
 
 # About 1e-300, 1e-155, 1e103 (where the square is too large soon), 1e154, 1e205 and 1e300: powers of four, so that

@@ -16,18 +16,18 @@ import unrelu.shell.certify
 import unrelu.shell.complete
 import unrelu.shell.locate
 from helpers import relu_instance
-from unrelu.budget import OutOfTime, checkpoint
+from unrelu.base.budget import OutOfTime, checkpoint
+from unrelu.base.errors import InputError
+from unrelu.base.printable import printable
 from unrelu.cli import app
-from unrelu.completion import Completion
-from unrelu.datasets import points_in_cube, within
-from unrelu.errors import InputError
-from unrelu.files import read_matrix, write_matrix
-from unrelu.history import Record, Stop, Verdict
-from unrelu.plots import save_figure
-from unrelu.plots_map import draw_map
-from unrelu.printable import printable
-from unrelu.progress import Lines, Spinner
+from unrelu.data.planted import points_in_cube, within
+from unrelu.io.files import read_matrix, write_matrix
+from unrelu.loop.history import Record, Stop, Verdict
+from unrelu.loop.progress import Lines, Spinner
+from unrelu.results.completion import Completion
 from unrelu.shell.answer import Answer
+from unrelu.show.maps import draw_map
+from unrelu.show.plots import save_figure
 
 COMMAND = f"{sys.executable} -m unrelu"
 PLAIN = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
@@ -352,7 +352,7 @@ def test_where_no_time_is_left_for_what_is_determined_everything_is_written_and_
     seconds = []
 
     def late(self):
-        seconds.append(unrelu.budget.current().seconds)
+        seconds.append(unrelu.base.budget.current().seconds)
         raise OutOfTime
 
     monkeypatch.setattr(Completion, "determinacy", property(late))
@@ -433,7 +433,7 @@ def test_iterations_are_said_every_tenth_and_keep_phases_quiet():
 
 
 def test_lines_tick_by_themselves(monkeypatch):
-    monkeypatch.setattr("unrelu.progress.SOON", 0.01)
+    monkeypatch.setattr("unrelu.loop.progress.SOON", 0.01)
     from threading import Event
 
     heard = Event()
@@ -443,11 +443,11 @@ def test_lines_tick_by_themselves(monkeypatch):
 
 
 def test_the_bar_names_the_phase():
-    from unrelu.losses import OneSided
-    from unrelu.observations import Observations
+    from unrelu.data.observations import Observations
+    from unrelu.loop.progress import Bar
+    from unrelu.loop.stopping import MaxIterations
+    from unrelu.model.losses import OneSided
     from unrelu.problems.psd import PSDProblem
-    from unrelu.progress import Bar
-    from unrelu.stopping import MaxIterations
 
     problem = PSDProblem(Observations.of(relu_instance(6, 2)[1], threshold=0.0, seen="above"), 2, OneSided())
     bar = Bar(problem, MaxIterations(5))

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from helpers import listening, relu_instance
+from unrelu.base.errors import InputError
 from unrelu.cli import app
-from unrelu.digits import printed_error
-from unrelu.errors import InputError
+from unrelu.io.digits import printed_error
 
 PLAIN = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
 
@@ -245,7 +245,7 @@ def test_the_demo_leaves_no_empty_folder(folder, monkeypatch):
     def full(*_):
         raise InputError("the disk is full")
 
-    monkeypatch.setattr("unrelu.demo.write_matrix", full)
+    monkeypatch.setattr("unrelu.show.demo.write_matrix", full)
     done = shell("demo", "-o", "new/deep", "--size", 20, "--rank", 2)
     assert done.exit_code == 2
     assert "the disk is full" in done.stderr

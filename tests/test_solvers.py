@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import unrelu
-import unrelu.sampling
+import unrelu.data.sampling
 from helpers import ONE_SHOT, RECOVERED, SOLVERS, error, relu_instance
-from unrelu.history import Stop
+from unrelu.loop.history import Stop
 from unrelu.solvers import METHODS
 from unrelu.solvers.gauss_newton import minimise_quartic
 
@@ -101,7 +101,7 @@ class TestContract:
     @pytest.mark.parametrize(("threshold", "seen"), [(0.1, "above"), (0.6, "below")])
     def test_other_thresholds_sides_and_unknown_entries(self, solver, threshold, seen):
         M, _ = relu_instance(120, 3, seed=3)
-        X = unrelu.sampling.thresholded(M, threshold, seen)
+        X = unrelu.data.sampling.thresholded(M, threshold, seen)
         unknown = np.random.default_rng(0).random(X.shape) < 0.05
         X[unknown] = np.nan
         completion = unrelu.complete(

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from unrelu.errors import InputError
-from unrelu.history import History, Record, Stop
-from unrelu.stopping import (
+from unrelu.base.errors import InputError
+from unrelu.loop.history import History, Record, Stop
+from unrelu.loop.stopping import (
     GradientNormBelow,
     MaxIterations,
     MaxSeconds,

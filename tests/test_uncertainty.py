@@ -13,12 +13,17 @@ import pytest
 import scipy.sparse as sp
 
 import unrelu
-import unrelu.uncertainty
+import unrelu.uncertainty.error_bars
 from helpers import asymmetric_instance, error_reference, relu_instance
-from unrelu.covariance import Covariance
-from unrelu.datasets import planted
-from unrelu.files import read_matrix, write_matrix
-from unrelu.kernels.noise import (
+from unrelu.data.observations import Observations
+from unrelu.data.planted import planted
+from unrelu.data.sampling import thresholded
+from unrelu.io.files import read_matrix, write_matrix
+from unrelu.model.losses import Observed, OneSided
+from unrelu.problems.psd import PSDProblem
+from unrelu.uncertainty.covariance import Covariance
+from unrelu.uncertainty.error_bars import EXACT, ROWS, SAMPLED, ErrorBars
+from unrelu.uncertainty.passes import (
     noise_products,
     pair_residuals,
     row_blocks,
@@ -27,12 +32,7 @@ from unrelu.kernels.noise import (
     selection_products,
     squared_weights,
 )
-from unrelu.losses import Observed, OneSided
-from unrelu.observations import Observations
-from unrelu.problems.psd import PSDProblem
-from unrelu.sampling import thresholded
-from unrelu.sensitivity import RowFormula, System, _inverses, spanning
-from unrelu.uncertainty import EXACT, ROWS, SAMPLED, ErrorBars
+from unrelu.uncertainty.sensitivity import RowFormula, System, _inverses, spanning
 
 # A solve ends at 1e-6 of its first residual, and the variance is off by less than that.
 SOLVED = 1e-5
@@ -129,7 +129,7 @@ def with_products(linear, case):
 
 @pytest.mark.parametrize("most", [0, 500], ids=["one by one", "all at once"])
 def test_exact_solves_are_the_textbook_covariance(case, most, monkeypatch):
-    monkeypatch.setattr(unrelu.uncertainty, "MOST_UNKNOWNS", most)
+    monkeypatch.setattr(unrelu.uncertainty.error_bars, "MOST_UNKNOWNS", most)
     monkeypatch.setattr(Covariance, "bends", lambda self, i, j: np.zeros(len(i)))  # textbooks end at the first order
     _, _, _, _, bars, (variances, *_) = case
     rng = np.random.default_rng(0)

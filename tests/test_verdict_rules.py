@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 import unrelu
-from unrelu import escalate, sampling
-from unrelu.floor import Floor
-from unrelu.held_out import HeldOut
-from unrelu.history import Stop, Verdict
-from unrelu.losses import Observed, OneSided
-from unrelu.observations import Observations
+from unrelu.auto import escalate
+from unrelu.auto.task import Task
+from unrelu.data import sampling
+from unrelu.data.observations import Observations
+from unrelu.judge.floor import Floor
+from unrelu.judge.held_out import HeldOut
+from unrelu.judge.verdicts import Evidence, judged, verdict_on_best
+from unrelu.loop.history import Stop, Verdict
+from unrelu.loop.run import run
+from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
+from unrelu.model.losses import Observed, OneSided
 from unrelu.problems.psd import PSDProblem
-from unrelu.run import run
-from unrelu.stopping import MaxIterations, RelativeGradientNormBelow
-from unrelu.task import Task
-from unrelu.verdicts import Evidence, judged, verdict_on_best
 
 pytestmark = pytest.mark.filterwarnings("ignore::unrelu.CompletionWarning")
 

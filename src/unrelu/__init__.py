@@ -9,7 +9,7 @@ import sys
 def _obey() -> None:
     """Where this process is the command, not another program's library, Ctrl-C ends it without a traceback from here.
 
-    That is for the first milliseconds, until :mod:`unrelu.interrupts` is loaded and does it properly. While Python
+    That is for the first milliseconds, until :mod:`unrelu.base.interrupts` is loaded and does it properly. While Python
     looks for what -m names, argv begins with "-m". Processes that the command starts are given its argv, but not called
     so.
     """
@@ -39,24 +39,16 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from unrelu.certificates.certificate import Certificate
+    from unrelu.base.errors import CompletionWarning, InputError
     from unrelu.certify import certify
     from unrelu.compare import compare
-    from unrelu.comparison import Comparison
     from unrelu.complete import complete
-    from unrelu.completion import Completion
-    from unrelu.continuation import RankIncreasing, Shrinking
-    from unrelu.distances.complete import complete_distances
-    from unrelu.distances.completion import DistanceCompletion
+    from unrelu.complete_distances import complete_distances
     from unrelu.distances.edges import EdgeList
-    from unrelu.errors import CompletionWarning, InputError
-    from unrelu.estimators import PSDCompleter
-    from unrelu.estimators_distances import DistanceCompleter
-    from unrelu.history import History, Record, Stop, Verdict
-    from unrelu.initialise import Clique, Gaussian, RandomFill, RandomImputation, RandomSpectral, Spectral, Tailored
-    from unrelu.losses import Observed, OneSided
-    from unrelu.solvers import ADMM, GNMR, PAM, SDP, Direct, GaussNewton, GradientDescent, MomentumPAM, ScaledGD
-    from unrelu.stopping import (
+    from unrelu.estimators.distances import DistanceCompleter
+    from unrelu.estimators.psd import PSDCompleter
+    from unrelu.loop.history import History, Record, Stop, Verdict
+    from unrelu.loop.stopping import (
         DetailBelow,
         GradientNormBelow,
         MaxIterations,
@@ -65,7 +57,24 @@ if TYPE_CHECKING:
         RelativeGradientNormBelow,
         Stagnation,
     )
-    from unrelu.uncertainty import ErrorBars, Noise
+    from unrelu.model.losses import Observed, OneSided
+    from unrelu.results.certificate import Certificate
+    from unrelu.results.comparison import Comparison
+    from unrelu.results.completion import Completion
+    from unrelu.results.distances import DistanceCompletion
+    from unrelu.solvers import ADMM, GNMR, PAM, SDP, Direct, GaussNewton, GradientDescent, MomentumPAM, ScaledGD
+    from unrelu.starts import (
+        Clique,
+        Gaussian,
+        RandomFill,
+        RandomImputation,
+        RandomSpectral,
+        RankIncreasing,
+        Shrinking,
+        Spectral,
+        Tailored,
+    )
+    from unrelu.uncertainty.error_bars import ErrorBars, Noise
 else:
     ModuleType = type(sys)
 
@@ -123,27 +132,28 @@ __all__ = [
 # Where the names live. They are loaded when first asked for: the command must be able to obey Ctrl-C before NumPy is
 # there, which takes a second, and who wants one name need not wait for scikit-learn.
 _HOMES = {
-    "certificates.certificate": "Certificate",
+    "base.errors": "CompletionWarning InputError",
     "certify": "certify",
     "compare": "compare",
-    "comparison": "Comparison",
     "complete": "complete",
-    "completion": "Completion",
-    "continuation": "RankIncreasing Shrinking",
-    "distances.complete": "complete_distances",
-    "distances.completion": "DistanceCompletion",
+    "complete_distances": "complete_distances",
     "distances.edges": "EdgeList",
-    "errors": "CompletionWarning InputError",
-    "estimators": "PSDCompleter",
-    "estimators_distances": "DistanceCompleter",
-    "history": "History Record Stop Verdict",
-    "initialise": "Clique Gaussian RandomFill RandomImputation RandomSpectral Spectral Tailored",
-    "losses": "Observed OneSided",
-    "solvers": "ADMM GNMR PAM SDP Direct GaussNewton GradientDescent MomentumPAM ScaledGD",
-    "stopping": "DetailBelow GradientNormBelow MaxIterations MaxSeconds ObjectiveBelow RelativeGradientNormBelow "
+    "estimators.distances": "DistanceCompleter",
+    "estimators.psd": "PSDCompleter",
+    "loop.history": "History Record Stop Verdict",
+    "loop.stopping": "DetailBelow GradientNormBelow MaxIterations MaxSeconds ObjectiveBelow RelativeGradientNormBelow "
     "Stagnation",
-    "uncertainty": "ErrorBars Noise",
+    "model.losses": "Observed OneSided",
+    "results.certificate": "Certificate",
+    "results.comparison": "Comparison",
+    "results.completion": "Completion",
+    "results.distances": "DistanceCompletion",
+    "solvers": "ADMM GNMR PAM SDP Direct GaussNewton GradientDescent MomentumPAM ScaledGD",
+    "starts": "Clique Gaussian RandomFill RandomImputation RandomSpectral RankIncreasing Shrinking Spectral Tailored",
+    "uncertainty.error_bars": "ErrorBars Noise",
 }
+# Modules that are used by a name of their own: unrelu.datasets.planted(…).
+_MODULES = {"datasets": "data.planted", "plots": "show.plots", "sampling": "data.sampling"}
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 
@@ -155,6 +165,8 @@ def __getattr__(name: str) -> "Any":
         value = getattr(import_module(f"unrelu.{_HOME[name]}"), name)
         globals()[name] = value
         return value
+    if name in _MODULES:
+        return import_module(f"unrelu.{_MODULES[name]}")
     if not name.startswith("_") and find_spec(f"unrelu.{name}") is not None:
         return import_module(f"unrelu.{name}")
     raise AttributeError(f"module 'unrelu' has no attribute {name!r}")

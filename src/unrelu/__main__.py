@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unrelu.interrupts import finish, listen, watch
+from unrelu.base.interrupts import finish, listen, watch
 
 __all__ = ["main"]
 

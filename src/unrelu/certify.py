@@ -9,26 +9,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.attach import Frame
-from unrelu.budget import checkpoint
-from unrelu.certificates.agreement import cleared
-from unrelu.certificates.certificate import Certificate, Shortage
-from unrelu.certificates.determinacy import NO, PROVED, Determinacy
-from unrelu.certificates.determine import determine, prove_by_stress
-from unrelu.certificates.direct import DataError, bounds_of_zeros
-from unrelu.certificates.pattern import as_factor
-from unrelu.certificates.rows_outside import DEFICIENT
+from unrelu.base.budget import checkpoint
+from unrelu.base.errors import CompletionWarning, InputError, is_number
 from unrelu.complete import complete
-from unrelu.completion import Completion
-from unrelu.errors import CompletionWarning, InputError, is_number
-from unrelu.floor import unknowns_and_pairs
-from unrelu.history import Stop, Verdict
+from unrelu.data.observations import Observations
+from unrelu.data.pieces import named_rows
+from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.kernels.threads import owning_the_cores
-from unrelu.losses import Observed, OneSided
-from unrelu.observations import Observations
-from unrelu.pieces import named_rows
-from unrelu.placement import find_blocks
+from unrelu.loop.history import Stop, Verdict
+from unrelu.model.losses import Observed, OneSided
+from unrelu.placing.attach import Frame
+from unrelu.placing.placement import find_blocks
 from unrelu.problems.psd import PSDProblem
+from unrelu.proofs.agreement import cleared
+from unrelu.proofs.determinacy import NO, PROVED, Determinacy
+from unrelu.proofs.determine import determine, prove_by_stress
+from unrelu.proofs.direct import DataError, bounds_of_zeros
+from unrelu.proofs.pattern import as_factor
+from unrelu.proofs.rows_outside import DEFICIENT
+from unrelu.results.certificate import Certificate, Shortage
+from unrelu.results.completion import Completion
 
 __all__ = ["certify"]
 

@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu import datasets
-from unrelu.choices import DEFAULT_METHOD, choose, rank_checked, truth_checked
-from unrelu.comparison import FAILED, NOT_INSTALLED, REFUSED, Comparison, Row
+from unrelu.auto.choices import DEFAULT_METHOD, choose, rank_checked, truth_checked
+from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number, unknown_name
 from unrelu.complete import complete
-from unrelu.completion import Completion
-from unrelu.errors import CompletionWarning, InputError, is_integer, is_number, unknown_name
-from unrelu.factors import relative_error
-from unrelu.history import Stop
+from unrelu.data import planted as datasets
+from unrelu.data.observations import Observations
+from unrelu.data.sampling import relu
 from unrelu.kernels.memory import require_memory
-from unrelu.observations import Observations
-from unrelu.sampling import relu
+from unrelu.loop.history import Stop
+from unrelu.loop.stopping import MaxSeconds
+from unrelu.model.factors import relative_error
+from unrelu.results.comparison import FAILED, NOT_INSTALLED, REFUSED, Comparison, Row
+from unrelu.results.completion import Completion
 from unrelu.solvers import METHODS, Solver
 from unrelu.solvers.base import STOPPING
-from unrelu.stopping import MaxSeconds
 
 __all__ = ["PLANTED", "compare"]
 

@@ -12,24 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import OutOfTime, budget
-from unrelu.choices import DEFAULT_METHOD, choose, generator_of, rank_checked, stopping_of, truth_checked
-from unrelu.completion import Completion
-from unrelu.errors import CompletionWarning, InputError
-from unrelu.escalate import SMALL
-from unrelu.history import Record, Stop, Verdict, in_units
+from unrelu.auto.choices import DEFAULT_METHOD, choose, generator_of, rank_checked, stopping_of, truth_checked
+from unrelu.auto.escalate import SMALL
+from unrelu.auto.solving import escalated, run_once
+from unrelu.auto.task import Task
+from unrelu.base.budget import OutOfTime, budget
+from unrelu.base.errors import CompletionWarning, InputError
+from unrelu.data.observations import Observations
+from unrelu.judge.remarks import remarks
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
-from unrelu.losses import LOSSES, Loss
-from unrelu.observations import Observations
+from unrelu.loop.history import Record, Stop, Verdict, in_units
+from unrelu.loop.progress import Bar
+from unrelu.loop.stopping import StoppingRule
+from unrelu.model.losses import LOSSES, Loss
 from unrelu.problems.psd import PSDProblem
-from unrelu.progress import Bar
-from unrelu.remarks import remarks
+from unrelu.results.completion import Completion
 from unrelu.solvers import METHODS, Solver
-from unrelu.solving import escalated, run_once
-from unrelu.stopping import StoppingRule
-from unrelu.task import Task
-from unrelu.uncertainty import pairs_checked
+from unrelu.starts import Given
+from unrelu.uncertainty.error_bars import pairs_checked
 
 __all__ = ["complete"]
 
@@ -81,13 +82,13 @@ def complete(
         start after the other is tried; with a start that you name ``auto`` is ``gauss-newton``.
     start : str, Start, array of shape (n, rank) or Completion, default "auto"
         ``auto``, ``clique``, ``tailored``, ``random-imputation``, ``random-spectral``, ``spectral``, ``gaussian``,
-        ``random-fill``, ``rank-increasing`` or ``shrinking``: the names in :data:`unrelu.initialise.STARTS`. With a
+        ``random-fill``, ``rank-increasing`` or ``shrinking``: the names in :data:`unrelu.starts.STARTS`. With a
         method that you name ``auto`` is its own start; ``direct`` and ``sdp`` take none. An earlier completion goes on
         from where it ended, when more entries have arrived.
     tol : float or StoppingRule, optional
         Stop when ‖∇F(U)‖_F ≤ tol · ‖M_Ω‖_F^{3/2}, so that scaling the data scales the answer and changes nothing else.
-        Default: the method's own (gauss-newton: 1e-15, for float32 2e-7). Or any rule of :mod:`unrelu.stopping`, such
-        as the paper's absolute one, ``GradientNormBelow(1e-6)``.
+        Default: the method's own (gauss-newton: 1e-15, for float32 2e-7). Or any rule of :mod:`unrelu.loop.stopping`,
+        such as the paper's absolute one, ``GradientNormBelow(1e-6)``.
     max_iter : int, optional
         Default: the method's own.
     truth : array of shape (n, n), optional
@@ -98,7 +99,7 @@ def complete(
     rng : int, Generator or None
         For the start; the same seed gives the same answer.
     callback : callable, optional
-        Called with each :class:`~unrelu.history.Record`; returning True stops.
+        Called with each :class:`~unrelu.loop.history.Record`; returning True stops.
     progress : bool, default False
         Show a progress bar on the terminal.
 
@@ -149,6 +150,7 @@ def complete(
 
     problem = PSDProblem(observations, rank, chosen_loss)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
+    start = _given(start)
     auto_all = isinstance(method, str) and method == "auto" and isinstance(start, str) and start == "auto"
     with Bar(problem, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
@@ -190,6 +192,16 @@ def complete(
     completion = _looked_at(completion, stopping.time_limit, phases)
     _warn_of_rows(observations, completion.undetermined_rows)
     return completion
+
+
+def _given(start: Any) -> Any:
+    """A factor or an earlier completion as a start; a name or a start stays what it is."""
+    if isinstance(start, Completion):
+        what, name = "the completion given as start", "an earlier completion"
+        return Given(start.factor, start.left, start.right, what, name=name)
+    if isinstance(start, (np.ndarray, list)) or hasattr(start, "to_numpy"):
+        return Given(start)
+    return start
 
 
 def _looked_at(completion: Completion, seconds: float | None, told: Callable[[str], object] | None) -> Completion:

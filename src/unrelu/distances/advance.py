@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import checkpoint
+from unrelu.base.budget import checkpoint
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.patches import cut_out, place
 from unrelu.distances.rigidity import GENERIC, patch_grades

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.errors import InputError
+from unrelu.base.errors import InputError
 
 __all__ = ["Rigid", "align", "deviation"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.errors import InputError, is_integer, positions, unknown_name
 from unrelu.distances.edges import real
-from unrelu.errors import InputError, is_integer, positions, unknown_name
 
 __all__ = ["fix_the_frame", "joining_pairs", "known_places"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import checkpoint
+from unrelu.base.budget import checkpoint
 from unrelu.distances.advance import advanced
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.refine import refine

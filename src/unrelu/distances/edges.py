@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.errors import InputError, is_integer, positions, unknown_name
+from unrelu.base.errors import InputError, is_integer, positions, unknown_name
 
 __all__ = ["EdgeList", "all_different", "edge_list", "named", "named_pair", "numbered", "real"]
 

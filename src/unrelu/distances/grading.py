@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import phase
+from unrelu.base.budget import phase
 from unrelu.distances.handedness import MOST_TURNED, NOISY, turned_groups
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import OutOfTime, phase
+from unrelu.base.budget import OutOfTime, phase
 from unrelu.distances.alignment import align
 from unrelu.distances.anchors import fix_the_frame
 from unrelu.distances.curvature import rigidity_rows
@@ -29,7 +29,7 @@ from unrelu.distances.second import MOST_SEARCHED, SAME, searched
 from unrelu.distances.solve import Solved
 from unrelu.distances.starts import explored, small_enough, starts_for
 from unrelu.distances.trilateration import Body, grow
-from unrelu.history import Stop
+from unrelu.loop.history import Stop
 
 __all__ = ["Held"]
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.distances.network import Misfit
 from unrelu.distances.ranges import Ranges
 from unrelu.distances.refine import DEFAULT_ITERATIONS, DEFAULT_TOL
 from unrelu.distances.search import Effort
-from unrelu.errors import InputError, is_integer, is_number, unknown_name
 
 __all__ = [
     "LOSSES",

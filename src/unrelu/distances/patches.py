@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import checkpoint
+from unrelu.base.budget import checkpoint
 from unrelu.distances.alignment import align
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.paths import from_paths

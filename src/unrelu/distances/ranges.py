@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.errors import InputError, is_number
+from unrelu.base.units import power_of_two
 from unrelu.distances.anchors import known_places
 from unrelu.distances.edges import EdgeList, all_different, named_pair
 from unrelu.distances.seen import BEYOND_NOISE, ROUNDING, checked_values, given_sigma, merged_pairs, seen_pairs
-from unrelu.errors import InputError, is_number
-from unrelu.units import power_of_two
 
 __all__ = ["Limits", "Ranges", "no_limits"]
 

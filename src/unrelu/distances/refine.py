@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import checkpoint
+from unrelu.base.budget import checkpoint
 from unrelu.distances.curvature import solve
 from unrelu.distances.network import Forces, Misfit, Network
-from unrelu.history import History, Record, in_units
+from unrelu.loop.history import History, Record, in_units
 
 __all__ = ["Journal", "Refined", "concentrated", "refine"]
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import checkpoint
+from unrelu.base.budget import checkpoint
 from unrelu.distances.curvature import rigidity_rows
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.patches import Patch, clusters, cut_out, other_place

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import phase
+from unrelu.base.budget import phase
 from unrelu.distances.advance import advanced
 from unrelu.distances.alignment import align
 from unrelu.distances.candidate import EXACT, Candidate, Effort

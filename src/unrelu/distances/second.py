@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import checkpoint
+from unrelu.base.budget import checkpoint
 from unrelu.distances.alignment import align
 from unrelu.distances.curvature import dense_matrix
 from unrelu.distances.network import Misfit, Network

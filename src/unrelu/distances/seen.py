@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from unrelu.base.errors import InputError
 from unrelu.distances.edges import EdgeList, edge_list, named, named_pair, real
-from unrelu.errors import InputError
 
 __all__ = ["BEYOND_NOISE", "ROUNDING", "SeenPairs", "checked_values", "given_sigma", "merged_pairs", "seen_pairs"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import OutOfTime, phase
+from unrelu.base.budget import OutOfTime, phase
 from unrelu.distances.evidence import LEAST, freedom_left
 from unrelu.distances.grading import graded_exact, graded_with_noise
 from unrelu.distances.network import Misfit, Network
@@ -15,7 +15,7 @@ from unrelu.distances.refine import Journal
 from unrelu.distances.rigidity import LOCAL
 from unrelu.distances.search import SLACK, Candidate, Effort, Search
 from unrelu.distances.starts import small_enough
-from unrelu.history import Stop
+from unrelu.loop.history import Stop
 
 __all__ = ["Solved", "nothing", "solve_component"]
 

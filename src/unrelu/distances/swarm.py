@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import checkpoint
+from unrelu.base.budget import checkpoint
 from unrelu.distances.network import Misfit, Network
 
 __all__ = ["MOST_UNKNOWNS", "Springs", "descend", "flattened"]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.errors import InputError
 from unrelu.distances.edges import named
 from unrelu.distances.ranges import Ranges
 from unrelu.distances.seen import BEYOND_NOISE
-from unrelu.errors import InputError
 
 __all__ = ["check_triangles"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.distances.solve import Solved
-from unrelu.history import Stop, Verdict
+from unrelu.loop.history import Stop, Verdict
 
 __all__ = ["verdict_of"]
 

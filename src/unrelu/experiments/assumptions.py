@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import bdtr
 
-from unrelu.certificates.assumption_search import search_assumption_3
-from unrelu.certificates.assumptions import check_assumption_1, check_assumption_2, check_assumption_3
-from unrelu.certificates.partition import cone_partition, orthant_partition, sector_partition
-from unrelu.certificates.propositions import all_orthants_probability, proposition_noiseless, proposition_noisy
 from unrelu.experiments.base import Cell, Experiment, Judgement, Result, Row, Sizes, Table, Task
 from unrelu.experiments.judging import judge_claim
 from unrelu.experiments.solve import instance
+from unrelu.theory.assumption_search import search_assumption_3
+from unrelu.theory.assumptions import check_assumption_1, check_assumption_2, check_assumption_3
+from unrelu.theory.partition import cone_partition, orthant_partition, sector_partition
+from unrelu.theory.propositions import all_orthants_probability, proposition_noiseless, proposition_noisy
 
 __all__ = ["TableAssumptions"]
 

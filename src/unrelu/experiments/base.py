@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from unrelu.errors import InputError, is_integer
+from unrelu.base.errors import CompletionWarning, InputError, is_integer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,7 +103,7 @@ class Experiment:
     full: ClassVar[Sizes]
     quick: ClassVar[Sizes]
     extra: ClassVar[bool] = False  # not of the paper, and not part of "all"
-    needs: ClassVar[tuple[str, ...]] = ()  # experiments whose results it reads
+    needs: ClassVar[tuple[Experiment, ...]] = ()  # whose results it reads
 
     def sizes(self, *, quick: bool = False, trials: int | None = None, rng: Any = 0, **others: Any) -> Sizes:
         """The parameters of a run, checked."""
@@ -155,9 +157,17 @@ class Experiment:
         >>> figure_orthants(trials=3, rng=1, n=50).tables[0].columns[0]
         'quadrant'
         """
-        from unrelu.experiments.inline import run_here
+        chosen = self.sizes(quick=quick, trials=trials, rng=rng, **sizes)
+        others = {other.name: other(chosen["trials"], chosen["rng"], quick=quick) for other in self.needs}
+        with threadpool_limits(1):  # times are comparable only if nobody uses more than one
+            rows = [{**task, **self.quietly(task)} for task in self.tasks(chosen)]
+        return self.conclude(chosen, rows, others)
 
-        return run_here(self, self.sizes(quick=quick, trials=trials, rng=rng, **sizes))
+    def quietly(self, task: Task) -> Row:
+        """One trial without warnings: that a row could not be placed is part of what is measured."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CompletionWarning)
+            return self.trial(task)
 
 
 def seed_of(rng: Any) -> int:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from unrelu.certificates.bounds import convexity_radius
-from unrelu.certificates.geometry import Landscape, curvature
+from unrelu.data.observations import Observations
+from unrelu.data.sampling import relu
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_line
 from unrelu.experiments.judging import judge_claim
 from unrelu.experiments.solve import descend, instance, off
-from unrelu.factors import align
-from unrelu.observations import Observations
-from unrelu.sampling import relu
+from unrelu.model.factors import align
+from unrelu.proofs.bounds import convexity_radius
+from unrelu.proofs.geometry import Landscape, curvature
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from unrelu.experiments.assumptions import TableAssumptions
 from unrelu.experiments.base import Cell, Experiment, Result, Row, Sizes, Table, Task
+from unrelu.experiments.basin import FigureBasin
+from unrelu.experiments.distances import FigureDistances
+from unrelu.experiments.initialisation import TableInitialisation
+from unrelu.experiments.initialisation_figure import FigureInitialisation
 from unrelu.experiments.judging import printed
+from unrelu.experiments.landscape import FigureLandscape
+from unrelu.experiments.methods import FigureMethods
+from unrelu.experiments.noise import TableNoise
+from unrelu.experiments.orthants import FigureObserved, FigureOrthants
+from unrelu.experiments.rank import FigureRank
+from unrelu.experiments.scaling import TableScaling
+from unrelu.experiments.sectors import FigureSectors
 
 __all__ = ["TableClaims"]
 
@@ -28,20 +40,20 @@ class TableClaims(Experiment):
     setting = "the verdicts of the other experiments on what the paper says in words"
     full: ClassVar[Sizes] = {"trials": None, "quick": False}
     quick: ClassVar[Sizes] = {"quick": True}
-    needs: ClassVar[tuple[str, ...]] = (
-        "figure-landscape",
-        "figure-orthants",
-        "figure-observed",
-        "figure-sectors",
-        "table-assumptions",
-        "table-initialisation",
-        "figure-initialisation",
-        "figure-methods",
-        "figure-rank",
-        "figure-distances",
-        "figure-basin",
-        "table-noise",
-        "table-scaling",
+    needs: ClassVar[tuple[Experiment, ...]] = (
+        FigureLandscape(),
+        FigureOrthants(),
+        FigureObserved(),
+        FigureSectors(),
+        TableAssumptions(),
+        TableInitialisation(),
+        FigureInitialisation(),
+        FigureMethods(),
+        FigureRank(),
+        FigureDistances(),
+        FigureBasin(),
+        TableNoise(),
+        TableScaling(),
     )
 
     def tasks(self, sizes: Sizes) -> list[Task]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.complete import complete
-from unrelu.distances.complete import complete_distances
+from unrelu.complete_distances import complete_distances
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_line
 from unrelu.experiments.judging import compare_number, judge_claim

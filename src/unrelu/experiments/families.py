@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from unrelu.base.errors import CompletionWarning
 from unrelu.complete import complete
-from unrelu.completion import Completion
-from unrelu.datasets import FAMILIES, Planted, family
-from unrelu.errors import CompletionWarning
+from unrelu.data.planted import FAMILIES, Planted, family
+from unrelu.data.sampling import thresholded
 from unrelu.experiments.base import Cell, Experiment, Result, Row, Sizes, Table, Task
-from unrelu.sampling import thresholded
+from unrelu.results.completion import Completion
 
 __all__ = ["Line", "TableFamilies", "table_families"]
 
@@ -46,7 +46,7 @@ class Line:
 def table_families(
     trials: int = 20, rng: int = 0, *, n: int = 200, rank: int = 5, say: Callable[[str], None] | None = None
 ) -> list[Line]:
-    """Recovery on every family of :data:`unrelu.datasets.FAMILIES` in three settings.
+    """Recovery on every family of :data:`unrelu.data.planted.FAMILIES` in three settings.
 
     Parameters
     ----------

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.certificates.assumptions import AssumptionReport, check_assumption_3
-from unrelu.certificates.bounds import NoisyBounds, noisy_bounds
-from unrelu.certificates.discover import find_partition
-from unrelu.certificates.partition import Partition, cone_partition, sector_partition
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
+from unrelu.proofs.bounds import NoisyBounds, noisy_bounds
+from unrelu.theory.assumptions import AssumptionReport, check_assumption_3
+from unrelu.theory.discover import find_partition
+from unrelu.theory.partition import Partition, cone_partition, sector_partition
 
 __all__ = ["best_bounds"]
 

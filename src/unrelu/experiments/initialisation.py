@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from unrelu.data.sampling import relu
 from unrelu.experiments.base import Cell, Experiment, Judgement, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.judging import compare_number, judge_claim, printed, spread_text
 from unrelu.experiments.solve import descend, instance, off, paper_start
-from unrelu.sampling import relu
 
 __all__ = ["START_NAMES", "FromStarts", "TableInitialisation"]
 

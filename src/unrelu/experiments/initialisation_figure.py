@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from unrelu.data.sampling import relu
 from unrelu.experiments.base import Cell, Picture, Result, Row, Sizes, Table, Task
 from unrelu.experiments.drawing import LOOKS, figure, legend_below
 from unrelu.experiments.initialisation import START_NAMES, FromStarts
 from unrelu.experiments.judging import judge_claim
 from unrelu.experiments.solve import curves, descend, instance, paper_start
-from unrelu.sampling import relu
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import unrelu
-from unrelu.errors import InputError
+from unrelu.base.errors import InputError
+from unrelu.base.interrupts import held
 from unrelu.experiments.base import Row, Task
-from unrelu.interrupts import held
 
 __all__ = ["Journal", "key_of"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from unrelu.data.sampling import relu, uniform
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure, legend_below
 from unrelu.experiments.judging import judge_claim
 from unrelu.experiments.solve import curves, descend, instance
-from unrelu.sampling import relu, uniform
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from unrelu.by_piece import complete_by_piece
-from unrelu.datasets import Planted
+from unrelu.auto.by_piece import complete_by_piece
+from unrelu.auto.task import Task as Solving
+from unrelu.data.observations import Observations
+from unrelu.data.planted import Planted
+from unrelu.data.sampling import relu
 from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import boxes, figure
 from unrelu.experiments.methods_verdicts import METHODS, READINGS, group_of, median_of, method_claims
 from unrelu.experiments.solve import descend, instance, off, paper_start
-from unrelu.factors import relative_error
-from unrelu.history import Record
-from unrelu.initialise import STARTS
-from unrelu.observations import Observations
+from unrelu.loop.history import Record
+from unrelu.loop.run import run
+from unrelu.loop.stopping import MaxIterations, MaxSeconds
+from unrelu.model.factors import relative_error
 from unrelu.problems.psd import PSDProblem
-from unrelu.run import run
-from unrelu.sampling import relu
 from unrelu.solvers import ADMM, GNMR, PAM, GaussNewton, MomentumPAM, ScaledGD, Solver
-from unrelu.stopping import MaxIterations, MaxSeconds
-from unrelu.task import Task as Solving
+from unrelu.starts import STARTS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

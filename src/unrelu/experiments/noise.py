@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from unrelu.certificates.geometry import curvature
 from unrelu.complete import complete
+from unrelu.data.sampling import relu
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure
 from unrelu.experiments.groups import best_bounds
 from unrelu.experiments.judging import compare_number, judge_claim
 from unrelu.experiments.solve import instance
-from unrelu.factors import distance
-from unrelu.sampling import relu
+from unrelu.model.factors import distance
+from unrelu.proofs.geometry import curvature
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import unrelu
-from unrelu.disk import replacing
-from unrelu.errors import InputError
+from unrelu.base.errors import InputError
 from unrelu.experiments.base import Experiment, Result, Row, Table
 from unrelu.experiments.runner import cores
+from unrelu.io.disk import replacing
 
 __all__ = ["csv_text", "machine", "make_folder", "read_section", "trials_csv", "write_files", "write_text"]
 
@@ -75,7 +75,7 @@ def write_files(
     folder: Path, experiment: Experiment, result: Result, command: str, seconds: float, *, quick: bool
 ) -> dict[str, Any]:
     """Write everything about a result into its own folder; what the page needs to know of it is returned."""
-    from unrelu.plots import save_figure
+    from unrelu.show.plots import save_figure
 
     make_folder(folder)
     tables = []

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from unrelu.complete import complete
+from unrelu.data.sampling import relu
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_line
 from unrelu.experiments.judging import compare_number, judge_claim
 from unrelu.experiments.solve import descend, instance, off, paper_start
-from unrelu.sampling import relu
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unrelu.disk import together
-from unrelu.errors import InputError, is_integer
+from unrelu.base.errors import InputError, is_integer
 from unrelu.experiments.base import Result, Sizes, Task
 from unrelu.experiments.journal import Journal, key_of
 from unrelu.experiments.outputs import machine, make_folder, read_section, write_files, write_text
 from unrelu.experiments.page import page
 from unrelu.experiments.registry import EXPERIMENTS, chosen
 from unrelu.experiments.runner import Finished, cores, run_all
+from unrelu.io.disk import together
 
 __all__ = ["Reproduction", "Watcher", "reproduce"]
 
@@ -164,7 +164,7 @@ class _Run:
         self.watcher.begin(list(self.plan), found.kept, total, cost)
         waiting = list(self.plan)
         self._conclude(waiting, left, found)
-        with closing(run_all(todo, jobs)) as running:
+        with closing(run_all([(EXPERIMENTS[name], task) for name, task in todo], jobs)) as running:
             for finished in running:
                 if finished.found is None:
                     found.troubles.append(finished)
@@ -179,7 +179,8 @@ class _Run:
 
     def _conclude(self, waiting: list[str], left: dict[str, set[str]], found: Reproduction) -> None:
         """Files of every experiment that has no trial left, and the page."""
-        ready = [name for name in waiting if not left[name] and not any(left.get(n) for n in EXPERIMENTS[name].needs)]
+        needed = {name: [other.name for other in EXPERIMENTS[name].needs] for name in waiting}
+        ready = [name for name in waiting if not left[name] and not any(left.get(other) for other in needed[name])]
         for name in ready:
             waiting.remove(name)
             experiment, done = EXPERIMENTS[name], self.journal.done
@@ -187,7 +188,7 @@ class _Run:
             if self.plan[name] and not kept:
                 continue  # every trial failed; the troubles say why
             rows = [{**task, **row} for task, (row, _) in kept]
-            others = {n: found.results[n] for n in experiment.needs if n in found.results}
+            others = {other: found.results[other] for other in needed[name] if other in found.results}
             try:
                 result = experiment.conclude(self.sizes[name], rows, others)
             except Exception as error:

@@ -13,10 +13,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from time import perf_counter
 
-from unrelu.errors import InputError
-from unrelu.experiments.base import Row, Task
-from unrelu.experiments.inline import run_trial
-from unrelu.interrupts import held, on_leaving
+from unrelu.base.errors import InputError
+from unrelu.base.interrupts import held, on_leaving
+from unrelu.experiments.base import Experiment, Row, Task
 
 __all__ = ["Finished", "cores", "run_all"]
 
@@ -40,8 +39,8 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_all(todo: Sequence[tuple[str, Task]], jobs: int) -> Generator[Finished, None, None]:
-    """Run trials given by the name of their experiment and their task; yield each as it ends.
+def run_all(todo: Sequence[tuple[Experiment, Task]], jobs: int) -> Generator[Finished, None, None]:
+    """Run trials given by their experiment and their task; yield each as it ends.
 
     Closing it early (an error while storing, a KeyboardInterrupt) ends the processes, and so does a signal that ends
     this one.
@@ -100,7 +99,7 @@ class _Team:
         """Whether a trial is under way."""
         return any(self._given.values())
 
-    def give(self, waiting: list[tuple[str, Task]]) -> list[tuple[str, Task]]:
+    def give(self, waiting: list[tuple[Experiment, Task]]) -> list[tuple[Experiment, Task]]:
         """Give out work, from the end of the list; what is left of it is returned."""
         for level in range(self.RESERVE):
             for pipe, given in self._given.items():
@@ -184,12 +183,10 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
-def _run(name: str, task: Task) -> Finished:
-    from unrelu.experiments.registry import EXPERIMENTS
-
+def _run(experiment: Experiment, task: Task) -> Finished:
     began = perf_counter()
     try:
-        found = run_trial(EXPERIMENTS[name], task)
+        found = experiment.quietly(task)
     except Exception as error:  # one bad trial must not cost the others
-        return Finished(name, task, None, perf_counter() - began, f"{type(error).__name__}: {error}")
-    return Finished(name, task, found, perf_counter() - began)
+        return Finished(experiment.name, task, None, perf_counter() - began, f"{type(error).__name__}: {error}")
+    return Finished(experiment.name, task, found, perf_counter() - began)

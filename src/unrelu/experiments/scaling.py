@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from unrelu.certificates.geometry import curvature
-from unrelu.certificates.partition import orthant_partition
-from unrelu.certificates.propositions import orthant_second_moment
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure, quartile_line, readable
 from unrelu.experiments.groups import best_bounds
 from unrelu.experiments.judging import compare_number, judge_claim
 from unrelu.experiments.solve import instance
+from unrelu.proofs.geometry import curvature
+from unrelu.theory.partition import orthant_partition
+from unrelu.theory.propositions import orthant_second_moment
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.certificates.partition import sector_partition
-from unrelu.certificates.thresholds import check_threshold, threshold_limits
 from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure
 from unrelu.experiments.judging import judge_claim
 from unrelu.experiments.solve import instance
+from unrelu.theory.partition import sector_partition
+from unrelu.theory.thresholds import check_threshold, threshold_limits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.datasets import Planted, planted
-from unrelu.factors import distance
-from unrelu.initialise import STARTS
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
+from unrelu.data.planted import Planted, planted
+from unrelu.loop.run import Outcome, run
+from unrelu.loop.stopping import GradientNormBelow, MaxIterations
+from unrelu.model.factors import distance
 from unrelu.problems.psd import PSDProblem
-from unrelu.run import Outcome, run
 from unrelu.solvers.gradient_descent import GradientDescent
-from unrelu.stopping import GradientNormBelow, MaxIterations
+from unrelu.starts import STARTS
 
 __all__ = ["STEP", "Descent", "curves", "descend", "instance", "off", "paper_start"]
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.data.observations import Observations
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import map_chunks
-from unrelu.losses import Loss
-from unrelu.observations import Observations
+from unrelu.model.losses import Loss
 
 __all__ = ["Band", "BandKernel", "add_up", "square_sum"]
 

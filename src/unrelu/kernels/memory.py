@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from unrelu.errors import InputError
+from unrelu.base.errors import InputError
 
 __all__ = ["available_memory", "require_memory"]
 

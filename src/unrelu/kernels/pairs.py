@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.observations import Observations
+from unrelu.data.observations import Observations
 
 __all__ = ["PairBlock", "edges", "pair_block"]
 

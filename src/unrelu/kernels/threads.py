@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import scipy.linalg  # noqa: F401  (loads SciPy's BLAS, so that the controller below sees it)
 from threadpoolctl import ThreadpoolController
 
-from unrelu.budget import checkpoint
+from unrelu.base.budget import checkpoint
 
 __all__ = ["map_chunks", "owning_the_cores"]
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.data.observations import Observations
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.pairs import edges, pair_block
 from unrelu.kernels.threads import map_chunks
-from unrelu.losses import Loss
-from unrelu.observations import Observations
+from unrelu.model.losses import Loss
 
 __all__ = ["TiledKernel", "Weights"]
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from unrelu.data.observations import Observations
 from unrelu.kernels.bands import BandKernel
 from unrelu.kernels.tiled import TiledKernel, Weights
-from unrelu.losses import Loss, Observed
-from unrelu.observations import Observations
+from unrelu.model.losses import Loss, Observed
 
 __all__ = ["PSDProblem", "Point"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.budget import OutOfTime, budget, phase
-from unrelu.completion import Completion
-from unrelu.history import Stop, finite
+from unrelu.base.budget import OutOfTime, budget, phase
 from unrelu.kernels.memory import require_memory
+from unrelu.loop.history import Stop, finite
+from unrelu.results.completion import Completion
 
 __all__ = ["Answer"]
 

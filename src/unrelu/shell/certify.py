@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from unrelu.budget import OutOfTime, budget, phase
+from unrelu.base.budget import OutOfTime, budget, phase
 from unrelu.certify import certify
-from unrelu.digits import printed_error
-from unrelu.disk import require_lasting
+from unrelu.io.digits import printed_error
+from unrelu.io.disk import require_lasting
 from unrelu.shell import options
 from unrelu.shell.common import (
     DONE,

@@ -16,14 +16,15 @@ from typing import Any, TypeVar
 import numpy as np
 import typer
 
-from unrelu.disk import check_target
-from unrelu.errors import CompletionWarning, InputError
-from unrelu.files import Table, read_matrix
-from unrelu.history import Verdict
-from unrelu.inputs import SQUARE
-from unrelu.interrupts import NOTHING_WRITTEN
-from unrelu.printable import printable
-from unrelu.progress import Lines, Spinner
+from unrelu.base.errors import CompletionWarning, InputError
+from unrelu.base.interrupts import NOTHING_WRITTEN
+from unrelu.base.printable import printable
+from unrelu.data.inputs import SQUARE
+from unrelu.data.table import Table
+from unrelu.io.disk import check_target
+from unrelu.io.files import read_matrix
+from unrelu.loop.history import Verdict
+from unrelu.loop.progress import Lines, Spinner
 from unrelu.shell.streams import say
 
 DONE, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130

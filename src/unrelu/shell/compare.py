@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from unrelu.base.errors import InputError
+from unrelu.base.interrupts import farewell
 from unrelu.compare import PLANTED, compare
-from unrelu.comparison import Comparison, Row
-from unrelu.disk import together
-from unrelu.errors import InputError
-from unrelu.files import Table
-from unrelu.interrupts import farewell
+from unrelu.data.table import Table
+from unrelu.io.disk import together
+from unrelu.results.comparison import Comparison, Row
 from unrelu.shell import options
 from unrelu.shell.common import (
     DONE,
@@ -157,6 +157,6 @@ def _write_comparison(comparison: Comparison, csv: Path | None, json_: Path | No
         if json_ is not None:
             comparison.to_json(json_)
         if plot is not None:
-            from unrelu.plots import draw_comparison, save_figure
+            from unrelu.show.plots import draw_comparison, save_figure
 
             save_figure(draw_comparison(comparison), plot)

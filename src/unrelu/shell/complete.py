@@ -10,15 +10,16 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from unrelu.choices import DEFAULT_METHOD, choose
+from unrelu.auto.choices import DEFAULT_METHOD, choose
+from unrelu.base.errors import InputError, is_number
+from unrelu.base.printable import printable
 from unrelu.complete import complete
-from unrelu.disk import check_target, together
-from unrelu.errors import InputError, is_number
-from unrelu.files import WRITABLE, Table, write_matrix
-from unrelu.history import Stop
-from unrelu.initialise import STARTS
-from unrelu.inputs import read_values
-from unrelu.printable import printable
+from unrelu.data.inputs import read_values
+from unrelu.data.table import Table
+from unrelu.io.disk import check_target, together
+from unrelu.io.files import WRITABLE, write_matrix
+from unrelu.loop.history import Stop
+from unrelu.loop.stopping import MaxSeconds, StoppingRule
 from unrelu.shell import options
 from unrelu.shell.answer import Answer
 from unrelu.shell.common import (
@@ -38,7 +39,7 @@ from unrelu.shell.common import (
 )
 from unrelu.shell.streams import deliver, out
 from unrelu.solvers import METHODS, Solver
-from unrelu.stopping import MaxSeconds, StoppingRule
+from unrelu.starts import STARTS
 
 __all__ = ["complete_command"]
 

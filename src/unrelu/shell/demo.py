@@ -24,6 +24,6 @@ def demo_command(
     seed: Annotated[int, typer.Option(help="Its seed.")] = 6,
 ) -> int:
     """Complete a built-in matrix of which only the non-negative entries are shown, and draw it."""
-    from unrelu.demo import run_demo
+    from unrelu.show.demo import run_demo
 
     return run_demo(output, size, rank, options.checked_seed(seed), out)

@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from unrelu.disk import together
-from unrelu.distances.complete import complete_distances
-from unrelu.distances.completion import DistanceCompletion
-from unrelu.errors import InputError
-from unrelu.history import Stop
-from unrelu.measurements import read_distances
-from unrelu.positions import check_positions_target, write_positions
-from unrelu.printable import printable
-from unrelu.restraints import read_anchors, read_bounds
+from unrelu.base.errors import InputError
+from unrelu.base.printable import printable
+from unrelu.complete_distances import complete_distances
+from unrelu.io.disk import together
+from unrelu.io.measurements import read_distances
+from unrelu.io.positions import check_positions_target, write_positions
+from unrelu.io.restraints import read_anchors, read_bounds
+from unrelu.loop.history import Stop
+from unrelu.results.distances import DistanceCompletion
 from unrelu.shell import options
 from unrelu.shell.common import (
     check_output,
@@ -124,8 +124,8 @@ def locate_command(
             comment=f"{completion.size} points from {len(completion.pairs)} distances by unrelu locate",
         )
         if plot is not None:
-            from unrelu.plots import save_figure
-            from unrelu.plots_map import draw_map
+            from unrelu.show.maps import draw_map
+            from unrelu.show.plots import save_figure
 
             save_figure(draw_map(completion), plot)
     if as_json:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unrelu.errors import InputError, is_number
+from unrelu.base.errors import InputError, is_number
 
 File = Annotated[
     Path, typer.Argument(help="The matrix: .csv, .tsv, .npy, .npz or .mtx; empty, NA or NaN where nothing was seen.")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unrelu.interrupts import farewell
-from unrelu.printable import printable
+from unrelu.base.interrupts import farewell
+from unrelu.base.printable import printable
 from unrelu.shell import options
 from unrelu.shell.common import DONE, INTERRUPTED, NOT_CONVERGED, guarded
 from unrelu.shell.streams import deliver, out, say

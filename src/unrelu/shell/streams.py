@@ -8,8 +8,8 @@ import os
 import sys
 from typing import TextIO
 
-from unrelu.errors import InputError
-from unrelu.printable import printable
+from unrelu.base.errors import InputError
+from unrelu.base.printable import printable
 
 __all__ = ["deliver", "out", "prepare", "say"]
 

@@ -10,13 +10,13 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from unrelu.errors import InputError, is_number
-from unrelu.factors import products_apart
+from unrelu.base.errors import InputError, is_number
 from unrelu.kernels.bands import Band, BandKernel, square_sum
 from unrelu.kernels.truncated import truncated_svd
+from unrelu.loop.stopping import DetailBelow, StoppingRule
+from unrelu.model.factors import products_apart
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Solver, TwoFactorIterate
-from unrelu.stopping import DetailBelow, StoppingRule
 
 __all__ = ["ADMM"]
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.errors import InputError, is_integer
-from unrelu.placement import best_placement
+from unrelu.base.errors import InputError, is_integer
+from unrelu.loop.stopping import DetailBelow, StoppingRule
+from unrelu.placing.placement import best_placement
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import PointIterate, Solver
-from unrelu.stopping import DetailBelow, StoppingRule
 
 __all__ = ["Direct"]
 

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from unrelu.errors import InputError, is_integer, is_number
+from unrelu.base.errors import InputError, is_integer, is_number
+from unrelu.loop.stopping import GradientNormBelow, StoppingRule
 from unrelu.problems.psd import Point, PSDProblem
 from unrelu.solvers.base import PointIterate, Solver
-from unrelu.stopping import GradientNormBelow, StoppingRule
 
 __all__ = ["GaussNewton", "minimise_quartic"]
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.errors import is_integer, is_number, unknown_name
+from unrelu.base.errors import is_integer, is_number, unknown_name
 from unrelu.kernels.bands import Band, BandKernel
+from unrelu.loop.stopping import DetailBelow, StoppingRule
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Solver, TwoFactorIterate
-from unrelu.stopping import DetailBelow, StoppingRule
 
 __all__ = ["GNMR", "VARIANTS", "lsqr"]
 

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.errors import is_number, unknown_name
+from unrelu.base.errors import is_number, unknown_name
 from unrelu.kernels.bands import Band, BandKernel, add_up, square_sum
 from unrelu.kernels.truncated import truncated_svd
+from unrelu.loop.stopping import DetailBelow, StoppingRule
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Solver, TwoFactorIterate
-from unrelu.stopping import DetailBelow, StoppingRule
 
 __all__ = ["MomentumPAM"]
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.errors import is_number
-from unrelu.factors import products_apart
+from unrelu.base.errors import is_number
 from unrelu.kernels.bands import Band, BandKernel, square_sum
 from unrelu.kernels.truncated import truncated_svd
+from unrelu.loop.stopping import DetailBelow, StoppingRule
+from unrelu.model.factors import products_apart
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Solver, TwoFactorIterate
-from unrelu.stopping import DetailBelow, StoppingRule
 
 __all__ = ["PAM"]
 

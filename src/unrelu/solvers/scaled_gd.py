@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.errors import is_number
-from unrelu.losses import Loss, Observed
-from unrelu.observations import Observations
+from unrelu.base.errors import is_number
+from unrelu.data.observations import Observations
+from unrelu.loop.stopping import GradientNormBelow, StoppingRule
+from unrelu.model.losses import Loss, Observed
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Iterate, PointIterate, Solver, TwoFactorIterate
-from unrelu.stopping import GradientNormBelow, StoppingRule
 
 __all__ = ["ScaledGD"]
 

@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unrelu.errors import InputError, is_integer, is_number, unknown_name
+from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.kernels.pairs import pair_block
+from unrelu.loop.stopping import DetailBelow, StoppingRule
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import PointIterate, Solver
-from unrelu.stopping import DetailBelow, StoppingRule
 
 __all__ = ["OBJECTIVES", "SDP"]
 

@@ -1,0 +1,125 @@
+"""Completing pieces of the pattern that never see each other, one by one, each in its own frame."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.auto.escalate import LOWER, Attempts, escalate
+from unrelu.auto.task import CUT_SHORT, Task
+from unrelu.base.budget import checkpoint
+from unrelu.data.pieces import pieces
+from unrelu.judge.floor import noiseless
+from unrelu.judge.verdicts import contradicts_absence
+from unrelu.loop.history import Stop, Verdict
+from unrelu.loop.stopping import MaxIterations
+from unrelu.placing.turning import turned_together
+from unrelu.problems.psd import Point, PSDProblem
+
+__all__ = ["complete_by_piece"]
+
+Array = NDArray[np.floating[Any]]
+
+# Pieces named in a verdict.
+MOST_NAMED = 4
+# Orders in which pieces are turned against each other, and steps in which all of them are then fitted together.
+ORDERS, STEPS = 4, 60
+TOGETHER = "piece by piece"
+# A whole is as good as its worst piece; every other code is worse than these.
+FROM_BEST = (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK)
+
+
+def complete_by_piece(task: Task) -> Attempts:
+    """What ``auto`` does: complete every piece alone. What lies between them is open, unless absence settles it."""
+    problem = task.problem
+    parts = pieces(problem.observations)
+    if len(parts) <= 1:
+        return escalate(task)
+    factor = np.zeros((problem.size, problem.rank))
+    first: Attempts | None = None
+    verdicts: list[Verdict] = []
+    for rows in parts:
+        checkpoint()
+        inner = task.within(rows, factor, min(problem.rank, len(rows)))
+        if inner.problem.norm == 0:
+            continue
+        attempts = escalate(inner)
+        factor[rows, : inner.problem.rank] = attempts.outcome.point.factor * np.sqrt(inner.problem.unit / problem.unit)
+        first = attempts if first is None else first
+        if attempts.outcome.verdict.code in CUT_SHORT:
+            return _cut_short(problem, factor, first, attempts.outcome.verdict)
+        # Of a piece beside the largest it is no news that it is open, as long as it fits.
+        if attempts is first or attempts.outcome.verdict.code is not Stop.UNDERDETERMINED:
+            verdicts.append(attempts.outcome.verdict)
+    assert first is not None
+    point, ended = _turned(task, factor, parts)
+    task.offer(TOGETHER, point)
+    if ended is not None:
+        return _cut_short(problem, point.factor, first, ended)
+    verdict = _verdict(task, parts, verdicts)
+    if problem.loss.uses_absence and not noiseless(problem, point.value):
+        # What absence says between them does not hold: then the pieces are one problem.
+        whole = escalate(task, (TOGETHER, point.factor))
+        lower = whole.outcome.point.value < (1 - LOWER) * point.value
+        noisy = verdict.code is Stop.FITTED_TO_NOISE
+        if noisy and not lower and not contradicts_absence(problem, point):
+            # Noise near the threshold is all that is left, and each piece is what it says of itself.
+            return replace(whole, outcome=replace(whole.outcome, verdict=verdict), undetermined=np.arange(problem.size))
+        words = f"{whole.outcome.verdict.reason}; {_in_words(task, parts)}"
+        outcome = replace(whole.outcome, verdict=Verdict(whole.outcome.verdict.code, words))
+        return replace(whole, outcome=outcome, undetermined=np.arange(problem.size))
+    outcome = replace(first.outcome, point=point, objective=point.value, verdict=verdict, history=task.history)
+    largest = np.setdiff1d(parts[0], parts[0][first.undetermined])
+    missing = np.setdiff1d(np.arange(problem.size), largest)
+    return replace(first, outcome=outcome, undetermined=missing)
+
+
+def _cut_short(problem: PSDProblem, factor: Array, first: Attempts, verdict: Verdict) -> Attempts:
+    """The pieces so far, for a caller who did not wait for the others."""
+    point = problem.evaluate(factor.astype(problem.dtype))
+    outcome = replace(first.outcome, point=point, objective=point.value, verdict=verdict)
+    return replace(first, outcome=outcome, undetermined=np.arange(problem.size))
+
+
+def _turned(task: Task, factor: NDArray[np.float64], parts: list[NDArray[np.intp]]) -> tuple[Point, Verdict | None]:
+    """Where absence speaks of the entries between pieces, frames in which it is heard; else the frames as they are.
+
+    Also the verdict of a caller who did not wait for that.
+    """
+    problem = task.problem
+    best = problem.evaluate(factor.astype(problem.dtype))
+    if not problem.loss.uses_absence:
+        return best, None
+    order = parts
+    for _ in range(ORDERS):
+        checkpoint()
+        if noiseless(problem, best.value):
+            return best, None
+        turned = problem.evaluate(turned_together(problem, factor, order, task.rng).astype(problem.dtype))
+        # The pieces together: what they are alone may leave them room.
+        outcome = task.attempt(TOGETHER, turned.factor, task.stopping | MaxIterations(STEPS))
+        best = outcome.point if outcome.point.value < best.value else best
+        if outcome.verdict.code in CUT_SHORT:
+            return best, outcome.verdict
+        order = [parts[k] for k in task.rng.permutation(len(parts))]
+    return best, None
+
+
+def _in_words(task: Task, parts: list[NDArray[np.intp]]) -> str:
+    names = [task.named(rows) for rows in parts[:MOST_NAMED]]
+    more = [f"{len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
+    return f"the pattern falls into {len(parts)} pieces that never see each other ({', '.join(names + more)})"
+
+
+def _verdict(task: Task, parts: list[NDArray[np.intp]], verdicts: list[Verdict]) -> Verdict:
+    """That of the piece with the least to say for itself."""
+    words = (
+        f"{_in_words(task, parts)}: each was completed in its own frame, and entries between them are not determined "
+        "by what was seen"
+    )
+    worst = max(verdicts, key=lambda verdict: FROM_BEST.index(verdict.code) if verdict.code in FROM_BEST else np.inf)
+    alone = len(parts[0]) == 1 and worst.code is Stop.FITTED
+    return Verdict(Stop.UNDERDETERMINED if alone else worst.code, f"{worst.reason}; {words}")

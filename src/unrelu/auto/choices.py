@@ -1,0 +1,90 @@
+"""What a caller names becomes an object, or one sentence that says what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from unrelu.base.errors import InputError, is_integer, is_number, positions, unknown_name
+from unrelu.data.inputs import same_labels
+from unrelu.loop.stopping import MaxIterations, StoppingRule
+from unrelu.solvers import Solver
+
+__all__ = ["DEFAULT_METHOD", "choose", "generator_of", "rank_checked", "stopping_of", "truth_checked"]
+
+Array = NDArray[np.floating[Any]]
+Named = TypeVar("Named")
+
+DEFAULT_METHOD = "gauss-newton"
+
+
+def rank_checked(rank: Any, n: int) -> int:
+    """The rank, if it is an integer between 1 and n."""
+    if not is_integer(rank):
+        raise InputError(f"rank must be an integer between 1 and {n}, the size of the matrix; got {rank!r}")
+    if not 1 <= rank <= n:
+        raise InputError(f"rank must be between 1 and {n}, the size of the matrix; got {rank}")
+    return int(rank)
+
+
+def choose(what: str, value: Any, table: Mapping[str, type[Named]], kind: type[Named], default: str) -> Named:
+    """The object that a name, or a configured object, stands for."""
+    if isinstance(value, kind):
+        return value
+    accepted = [*(["auto"] if default or what != "method" else []), *table]
+    if isinstance(value, str):
+        name = default if value == "auto" and default else value
+        if name not in table:
+            raise unknown_name(what, value, accepted)
+        return table[name]()
+    if isinstance(value, type) and issubclass(value, kind):
+        raise InputError(f"{what} must be a name or a configured object; write {value.__name__}() instead of the class")
+    others = ", an array of shape (n, rank), a Completion" if what == "start" else ""
+    raise InputError(
+        f"{what} must be one of {', '.join(accepted)}{others}, or a {kind.__name__}; got {type(value).__name__}"
+    )
+
+
+def stopping_of(tol: Any, max_iter: Any, solver: Solver[Any], dtype: np.dtype[Any]) -> StoppingRule:
+    """When to stop: a relative tolerance or a rule, and the most iterations."""
+    limit = MaxIterations(solver.max_iter if max_iter is None else max_iter)
+    if isinstance(tol, StoppingRule):
+        return tol | limit
+    if tol is not None and not (is_number(tol) and tol >= 0):
+        raise InputError(f"tol must be a number ≥ 0, or a stopping rule such as GradientNormBelow(1e-6); got {tol!r}")
+    return solver.rule(tol, dtype) | limit
+
+
+def truth_checked(truth: Any, n: int, labels: tuple[Any, ...] | None) -> Array:
+    """The truth as an array, if it is one and complete."""
+    same_labels(truth, labels, "truth")
+    try:
+        values = truth.toarray() if sp.issparse(truth) else np.asarray(truth)
+    except ValueError:
+        raise InputError("truth must be a square matrix of numbers, got rows of different lengths") from None
+    if values.dtype.kind not in "fiu":
+        raise InputError(f"truth must hold real numbers, got dtype {values.dtype}")
+    if values.shape != (n, n):
+        raise InputError(f"truth must have the shape of X, ({n}, {n}), got {values.shape}")
+    if np.ma.is_masked(truth) or not np.isfinite(values).all():
+        where = np.argwhere(np.ma.getmaskarray(truth) if np.ma.is_masked(truth) else ~np.isfinite(values))
+        raise InputError(f"truth must be complete and finite, got gaps at {positions(where, len(where))}")
+    return values
+
+
+def generator_of(rng: Any) -> np.random.Generator:
+    """A stream of our own, as in SPEC 7: whoever drew the data from ``default_rng(seed)`` must not meet them here."""
+    try:
+        if isinstance(rng, bool):
+            raise TypeError
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputError(f"rng must be an integer ≥ 0, a numpy Generator or None, got {rng!r}") from None
+    try:
+        return generator.spawn(1)[0]
+    except TypeError:  # a bit generator without a seed sequence cannot spawn
+        return generator

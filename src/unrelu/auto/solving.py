@@ -1,0 +1,110 @@
+"""From a checked task to an answer: ``auto`` or one named method, and the best so far for whoever does not wait."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.auto.by_piece import complete_by_piece
+from unrelu.auto.choices import choose
+from unrelu.auto.escalate import Attempts
+from unrelu.auto.task import Task
+from unrelu.base.budget import OutOfTime, phase, unlimited
+from unrelu.base.errors import InputError
+from unrelu.data.canonical import canonical_order
+from unrelu.data.observations import Observations
+from unrelu.judge.verdicts import judged
+from unrelu.loop.history import Stop, Verdict
+from unrelu.loop.run import run
+from unrelu.placing.placement import undetermined
+from unrelu.problems.psd import Point
+from unrelu.solvers import Solver
+from unrelu.starts import STARTS, Given, Start
+
+__all__ = ["escalated", "run_once"]
+
+Array = NDArray[np.floating[Any]]
+
+# Up to this size rows are put into an order of their own before ``auto`` begins, so that permuting them permutes the
+# answer; beyond, a copy of the matrix would cost more than it is worth.
+CANONICAL = 300
+
+
+def escalated(task: Task) -> Attempts:
+    """``auto``; the rows of a small matrix in an order that does not depend on how they came."""
+    problem = task.problem
+    order = canonical_order(problem.observations) if problem.size <= CANONICAL else None
+    inner = task if order is None else task.within(order)
+    try:
+        attempts = complete_by_piece(inner)
+        if order is None:
+            return attempts
+        assert inner.embed is not None
+        found = attempts.outcome.point
+        factor, gradient = inner.embed(found.factor), inner.embed(found.gradient)
+        point = Point(factor, found.value * (inner.problem.unit / problem.unit) ** 2, gradient)
+        outcome = replace(attempts.outcome, point=point, objective=point.value)
+        return replace(attempts, outcome=outcome, undetermined=np.sort(order[attempts.undetermined]))
+    except (KeyboardInterrupt, OutOfTime) as end:
+        return _cut_short(task, end)
+
+
+def run_once(task: Task, start: Any) -> Attempts:
+    """One run with a named method or start."""
+    problem = task.problem
+    observations = problem.observations
+    try:
+        phase("starting")
+        factors, name = _starting_factors(start, task.solver, observations, problem.rank, task.rng)
+        phase("fitting")
+        outcome = run(problem, task.solver, factors, task.stopping, truth=task.truth, callback=task.callback)
+        outcome = replace(outcome, verdict=_zeros(outcome.verdict)) if problem.norm == 0 else outcome
+        task.offer(name, outcome.point)
+        outcome = outcome if problem.norm == 0 else judged(problem, outcome, task.solver, task.rng)
+        missing = undetermined(observations, problem.rank, outcome.point.factor, None)
+        return Attempts(outcome, name, (name,), missing)
+    except (KeyboardInterrupt, OutOfTime) as end:
+        return _cut_short(task, end)
+
+
+def _zeros(verdict: Verdict) -> Verdict:
+    """All that was seen is zero, and so is the fit."""
+    return Verdict(Stop.FITTED, verdict.reason) if verdict.converged else verdict
+
+
+def _cut_short(task: Task, end: BaseException) -> Attempts:
+    """Somebody wants the answer now: the best so far, and no row is called placed."""
+    code, words = (
+        (Stop.MAX_SECONDS, f"the time was over ({task.stopping.time_limit:g} s)")
+        if isinstance(end, OutOfTime)
+        else (Stop.INTERRUPTED, "interrupted")
+    )
+    with unlimited():
+        outcome = task.cut_short(code, words)
+    return Attempts(outcome, task.journal.start, (task.journal.start,), np.zeros(0, np.intp))
+
+
+def _starting_factors(
+    start: Any, solver: Solver[Any], observations: Observations, rank: int, rng: np.random.Generator
+) -> tuple[tuple[Array, Array], str]:
+    n, dtype = observations.size, observations.dtype
+    if isinstance(start, str) and start == "auto":
+        start = solver.default_start
+    elif not solver.takes_start:
+        raise InputError(f"method {solver.name!r} takes no start; drop start=, or choose another method")
+    given = isinstance(start, Given)
+    if start is None or (observations.norm == 0 and not given and _zero_fits(observations)):
+        factor = np.zeros((n, rank), dtype)
+        return (factor, factor), "zero"
+    chosen = choose("start", start, STARTS, Start, "")
+    left, right = chosen.pair(observations, rank, rng)
+    root = dtype.type(np.sqrt(observations.unit))
+    return (left / root, right / root), chosen.name
+
+
+def _zero_fits(observations: Observations) -> bool:
+    tau = observations.threshold
+    return tau is None or (tau >= 0 if observations.absence_says == "below" else tau <= 0)

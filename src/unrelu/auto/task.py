@@ -1,0 +1,186 @@
+"""What travels through the rooms of ``auto``: one task, and the best point that any of them has found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.data.pieces import named_rows
+from unrelu.loop.history import History, Record, Stop, Verdict
+from unrelu.loop.run import Outcome, run
+from unrelu.loop.stopping import StoppingRule
+from unrelu.placing.attach import bands
+from unrelu.problems.psd import Point, PSDProblem
+from unrelu.solvers import Solver
+
+__all__ = ["CUT_SHORT", "Attempt", "Task"]
+
+Array = NDArray[np.floating[Any]]
+
+# Verdicts after which nothing else is tried: somebody wants the answer now.
+CUT_SHORT = (Stop.INTERRUPTED, Stop.CALLBACK, Stop.MAX_SECONDS)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One start that was tried: its name, the objective it ended at in the units of the data, and how it ended."""
+
+    start: str
+    objective: float
+    code: Stop
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Attempt:
+        """From what :func:`dataclasses.asdict` made of it; what JSON cannot say was infinite."""
+        objective = stored["objective"]
+        return cls(stored["start"], float("inf") if objective is None else objective, Stop(stored["code"]))
+
+
+@dataclass(eq=False)
+class _Journal:
+    """Everything that was tried, in order, and the lowest point of the whole matrix."""
+
+    records: list[Record] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    factor: Array | None = None
+    value: float = np.inf
+    start: str = "none"
+    # A factor of the whole matrix on the way to the first point; its objective is not known yet.
+    sketch: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A problem and how it is to be solved; a part of it (``within``) shares the journal.
+
+    Attributes
+    ----------
+    problem : PSDProblem
+    solver : Solver
+    stopping : StoppingRule
+    rng : Generator
+    truth : ndarray of shape (n, n) or None
+    callback : callable or None
+    """
+
+    problem: PSDProblem
+    solver: Solver[Any]
+    stopping: StoppingRule
+    rng: np.random.Generator
+    truth: Array | None = None
+    callback: Callable[[Record], object] | None = None
+    journal: _Journal = field(default_factory=_Journal)
+    # How a factor of this part becomes one of the whole matrix, in units of the whole; None for the whole itself.
+    embed: Callable[[Array], Array] | None = None
+    whole: PSDProblem | None = None
+    rows: NDArray[np.intp] | None = None  # positions in the whole; None: all, in order
+    everything: bool = True  # whether these are all rows of the whole, in whatever order
+
+    def within(self, rows: NDArray[np.intp], around: Array | None = None, rank: int | None = None) -> Task:
+        """The same task among some of the rows; ``around`` holds the others, zero if it is not given."""
+        problem = self.problem
+        inner = PSDProblem(problem.observations.restricted(rows), rank or problem.rank, problem.loss)
+        ratio = np.sqrt(problem.unit / inner.unit)
+        held = np.zeros((problem.size, problem.rank)) if around is None else around
+
+        def embedded(factor: Array) -> Array:
+            found = held.copy()
+            found[rows, : factor.shape[1]] = factor / ratio
+            found = found.astype(problem.dtype)
+            return found if self.embed is None else self.embed(found)
+
+        truth = None if self.truth is None else self.truth[np.ix_(rows, rows)]
+        places = rows if self.rows is None else self.rows[rows]
+        return replace(
+            self,
+            problem=inner,
+            truth=truth,
+            embed=embedded,
+            whole=self.whole or problem,
+            rows=places,
+            everything=self.everything and len(rows) == problem.size,
+        )
+
+    def named(self, rows: NDArray[np.intp]) -> str:
+        """Some rows of this part by their names in the whole."""
+        places = np.sort(rows if self.rows is None else self.rows[rows])
+        return named_rows(places, (self.whole or self.problem).observations.labels)
+
+    def attempt(self, name: str, factor: Array, stopping: StoppingRule | None = None) -> Outcome:
+        """Run from a factor, and note what came of it."""
+        first = factor.astype(self.problem.dtype)
+        told = None if self.callback is None else self._numbered
+        rule = self.stopping if stopping is None else stopping
+        outcome = run(self.problem, self.solver, (first, first), rule, truth=self.truth, callback=told)
+        began, before = len(self.journal.records), self.journal.records
+        seconds, cpu = (before[-1].seconds, before[-1].cpu_seconds) if before else (0.0, 0.0)
+        number = len(self.journal.attempts)
+        self.journal.records += [
+            replace(
+                record,
+                iteration=record.iteration + began,
+                seconds=record.seconds + seconds,
+                cpu_seconds=record.cpu_seconds + cpu,
+                details={**record.details, "attempt": float(number)},
+            )
+            for record in outcome.history
+        ]
+        ended = outcome.history[outcome.iteration].objective
+        self.journal.attempts.append(Attempt(name, ended, outcome.verdict.code))
+        self.offer(name, outcome.point)
+        return replace(outcome, iteration=outcome.iteration + began)
+
+    def offer(self, name: str, point: Point) -> None:
+        """Keep a point, if it is the lowest of the whole matrix so far: what an interrupt would leave."""
+        factor, value = point.factor, point.value
+        if self.embed is not None:
+            assert self.whole is not None
+            factor = self.embed(point.factor)
+            ratio = self.problem.unit / self.whole.unit
+            value = value * ratio**2 if self.everything else self.whole.evaluate(factor).value
+        if value < self.journal.value:
+            self.journal.factor, self.journal.value, self.journal.start = factor, value, name
+
+    def sketch(self, factor: Array) -> None:
+        """Keep a factor that is on its way: better than nothing, if the time is over before the first point."""
+        if self.journal.factor is None:
+            self.journal.sketch = factor if self.embed is None else self.embed(factor)
+
+    def _numbered(self, record: Record) -> object:
+        """Tell the caller of an iteration under its number among all."""
+        assert self.callback is not None
+        return self.callback(replace(record, iteration=record.iteration + len(self.journal.records)))
+
+    @property
+    def history(self) -> History:
+        """All iterations of all attempts."""
+        return History(self.journal.records)
+
+    def cut_short(self, code: Stop, reason: str) -> Outcome:
+        """The best point so far, for a caller who did not wait for the end."""
+        problem, journal = self.whole or self.problem, self.journal
+        factor, value = journal.factor, journal.value
+        words = f"this is the best point so far, from the {journal.start} start"
+        if factor is None:
+            words = "nothing was found before that, and the matrix is zero"
+            if journal.sketch is not None:
+                words = "no fit was found before that, only places of some rows"
+            factor = np.zeros((problem.size, problem.rank)) if journal.sketch is None else journal.sketch
+            value = _objective(problem, factor)
+        point = Point(factor.astype(problem.dtype), value, np.zeros_like(factor))
+        records = journal.records or [Record(0, value, None, 0.0)]
+        return Outcome(point, Verdict(code, f"{reason}; {words}"), History(records), len(records) - 1, value)
+
+
+def _objective(problem: PSDProblem, factor: Array) -> float:
+    """F on the seen entries alone, a few rows at a time: building a kernel for it would take longer."""
+    observations = problem.observations
+    everyone, squares = np.arange(problem.size), 0.0
+    for rows in bands(problem.size, problem.size):
+        gap = observations.entries(everyone[rows], everyone) - factor[rows] @ factor.T
+        squares += float(np.nansum(gap * gap))
+    return squares / 4

@@ -1,0 +1,328 @@
+"""The front door: places of points from some of their distances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.base.budget import Budget, budget
+from unrelu.base.errors import InputError, is_number
+from unrelu.distances.assemble import components, network_of
+from unrelu.distances.edges import real
+from unrelu.distances.held import Held
+from unrelu.distances.network import Misfit
+from unrelu.distances.options import (
+    checked_dim,
+    checked_seconds,
+    chosen_effort,
+    chosen_misfit,
+    generator_of,
+    given_start,
+)
+from unrelu.distances.order import own_order
+from unrelu.distances.ranges import Ranges
+from unrelu.distances.refine import Journal
+from unrelu.distances.rigidity import WORDS
+from unrelu.distances.search import Effort, Search
+from unrelu.distances.solve import Solved, nothing, solve_component
+from unrelu.distances.triangles import check_triangles
+from unrelu.distances.verdict import verdict_of
+from unrelu.loop.history import Record, Stop
+from unrelu.results.distances import DistanceCompletion
+
+__all__ = ["complete_distances", "complete_from_shortest"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Up to this many points are put in an order of their own first; beyond, the caller's may lie better in memory.
+ORDERED = 2000
+# Two atoms in space are still in space: so many dimensions are allowed however few points there are.
+LEAST_DIM = 3
+
+
+def complete_distances(
+    D: Any,
+    dim: int,
+    *,
+    cutoff: float | None = None,
+    squared: bool = False,
+    sigma: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    anchors: Any = None,
+    loss: str = "auto",
+    start: Any = "auto",
+    max_iter: int | None = None,
+    tol: float | None = None,
+    rng: Any = None,
+    max_seconds: float | None = None,
+    progress: bool = False,
+    callback: Callable[[Record], object] | None = None,
+    names: Any = None,
+) -> DistanceCompletion:
+    """Find points from some of their distances, and say which of them the data fix.
+
+    Minimises ½Σ w_ij(‖x_i − x_j‖ − d_ij)² over seen pairs, plus ½Σ max(cutoff − ‖x_i − x_j‖, 0)² over unseen ones, plus
+    the same for pairs with limits. No centring, no oracle: a direct placement where there is one, else shortest paths
+    and classical scaling, then Gauss–Newton.
+
+    Parameters
+    ----------
+    D : array, masked array, data frame or sparse array of shape (n, n), EdgeList, or table of i, j, distance[, sigma]
+        Distances; NaN, masked or not stored where unknown. An entry seen in one triangle only is seen. Never modified.
+        A table has three or four columns and is not square.
+    dim : int
+        Number of coordinates.
+    cutoff : float, optional
+        Every unseen distance is at least this. None: absence says nothing.
+    squared : bool, default False
+        Whether D holds squared distances.
+    sigma : float, or array like the distances, optional
+        Standard deviation of the distances. Default: equal for all, estimated from the misfit.
+    lower, upper : array or sparse array of shape (n, n), or EdgeList, optional
+        Limits between which unseen distances lie.
+    anchors : dict of position by index or name, or array of shape (n, dim) with NaN rows, optional
+        Points whose place is known; the answer is in their frame. Fewer than dim+1, or anchors in one plane, leave part
+        of the frame free: the answer touches them, and :meth:`DistanceCompletion.explain` says so.
+    loss : {"auto", "one-sided", "distances", "squared", "censored"}
+        ``distances`` ignores absence, ``squared`` too and compares squares; ``censored`` takes the likelihood of not
+        having been seen beyond the cut-off with noise. ``auto``: ``one-sided``, or ``censored`` once noise is found.
+    start : {"auto", "paths", "trilateration"} or array of shape (n, dim)
+    max_iter : int, optional
+        Most iterations of one refinement; default 200.
+    tol : float, optional
+        Stop when the gradient is below this share of the data; default 1e-14.
+    rng : int, Generator or None
+    max_seconds : float, optional
+        How long the call may take. Then, as after Ctrl-C, the best places so far come back, the verdict says so, and no
+        point is called determined.
+    progress : bool, default False
+        Show phase, iteration and objective on the terminal's error output.
+    callback : callable, optional
+        Called with each :class:`~unrelu.loop.history.Record`; returning True stops.
+    names : sequence, optional
+        Names of the points.
+
+    Returns
+    -------
+    DistanceCompletion
+
+    Raises
+    ------
+    InputError
+        If the input cannot be what was meant; the message says what to do.
+
+    Examples
+    --------
+    >>> import numpy as np, unrelu
+    >>> from unrelu.data.planted import points_in_cube, shortest
+    >>> points = points_in_cube(80, 2, rng=0)
+    >>> D, cutoff = shortest(points, 0.2)        # NaN for all but the shortest 20 %
+    >>> result = unrelu.complete_distances(D, dim=2, cutoff=cutoff, rng=0)
+    >>> truth = np.linalg.norm(points[:, None] - points, axis=2)
+    >>> fixed = result.determined
+    >>> bool(np.abs(result.distances() - truth)[np.ix_(fixed, fixed)].max() < 1e-9)
+    True
+    """
+    dim = checked_dim(dim)
+    with budget(checked_seconds(max_seconds)) as clock:
+        ranges = Ranges.of(
+            D,
+            dim,
+            cutoff=cutoff,
+            squared=squared,
+            sigma=sigma,
+            lower=lower,
+            upper=upper,
+            anchors=anchors,
+            names=names,
+        )
+        if dim > max(ranges.size, LEAST_DIM):
+            raise InputError(f"dim must be at most {ranges.size}, the number of points, which span no more; got {dim}")
+        misfit, loss_name = chosen_misfit(loss, ranges)
+        given = given_start(start, ranges.size, dim)
+        effort = chosen_effort(tol, max_iter, loss, ranges)
+        if callback is not None and not callable(callback):
+            raise InputError(f"callback must be callable, got {type(callback).__name__}")
+        generator = generator_of(rng)
+        how = start if isinstance(start, str) else "given"
+        with _shown(callback, clock) if progress else nullcontext(callback) as told:
+            call = Call(ranges, dim, misfit, effort, generator, Journal(ranges.unit, told), given, how)
+            call.solve()
+            try:
+                return call.completion(loss_name, clock)
+            except KeyboardInterrupt:
+                call.solved[0] = replace(call.solved[0], code=Stop.INTERRUPTED)
+                return call.completion(loss_name, clock)
+
+
+@contextmanager
+def _shown(callback: Callable[[Record], object] | None, clock: Budget) -> Iterator[Callable[[Record], object]]:
+    """A callback that also shows where the run is."""
+    from rich.console import Console
+
+    with Console(stderr=True).status("placing points") as status:
+        doing = "placing points"
+
+        def begin(name: str) -> None:
+            nonlocal doing
+            doing = f"placing points: {name}"
+            status.update(doing)
+
+        def show(record: Record) -> object:
+            status.update(f"{doing}: iteration {record.iteration}, objective {record.objective:.1e}")
+            return None if callback is None else callback(record)
+
+        clock.told = begin
+        yield show
+
+
+class Call:
+    """One call under way: components one after the other, and what they have come to so far."""
+
+    def __init__(
+        self,
+        ranges: Ranges,
+        dim: int,
+        misfit: Misfit,
+        effort: Effort,
+        rng: np.random.Generator,
+        journal: Journal,
+        given: Floats | None,
+        start: str,
+    ) -> None:
+        self.ranges, self.dim, self.misfit, self.effort, self.rng = ranges, dim, misfit, effort, rng
+        self.journal, self.given, self.start = journal, given, start
+        self.whole = network_of(ranges, dim)
+        self.seen = network_of(ranges, dim, join=False) if len(ranges.anchors) > 1 else self.whole
+        self.labels = components(self.whole)
+        self.points = np.zeros((ranges.size, dim))
+        self.grade = np.zeros(ranges.size, np.int8)
+        self.solved: list[Solved] = []
+        self.framed = False
+
+    def solve(self) -> None:
+        """Component by component, in units; Ctrl-C ends it with the best so far."""
+        cut = Stop.INTERRUPTED
+        try:
+            check_triangles(self.ranges, self.rng)
+            for label in range(int(self.labels.max()) + 1):
+                members, one = self._component(np.flatnonzero(self.labels == label))
+                self.points[members], self.grade[members] = one.points, one.grade
+                self.solved.append(one)
+                if one.code in (Stop.INTERRUPTED, Stop.MAX_SECONDS):
+                    cut = one.code
+                    break
+        except KeyboardInterrupt:
+            pass
+        # What was not reached, or not finished, stays at the origin.
+        for label in range(len(self.solved), int(self.labels.max()) + 1):
+            self.solved.append(nothing(int(np.sum(self.labels == label)), self.dim, cut))
+
+    def _component(self, members: Indices) -> tuple[Indices, Solved]:
+        """The members in an order of their own, and where they lie, in the frame of the anchors if there are any."""
+        part = self.whole.part(members)
+        if part.size <= ORDERED:
+            members = members[own_order(part)]
+            part = self.whole.part(members)
+        own = None if self.given is None else self.given[members] / self.ranges.unit
+        one = solve_component(part, self.misfit, self.effort, self.rng, self.journal, given=own, start=self.start)
+        fixed = np.flatnonzero(np.isin(members, self.ranges.anchors))
+        if not fixed.size:
+            return members, replace(one, points=one.points - one.points.mean(axis=0))
+        known = self.ranges.places[np.searchsorted(self.ranges.anchors, members[fixed])] / self.ranges.unit
+        search = Search(part, self.misfit, self.effort, self.rng, self.journal)
+        held = Held(search, self.seen.part(members), fixed, known)
+        self.framed |= held.framed
+        try:
+            return members, held.judged(one)
+        except KeyboardInterrupt:
+            return members, held.judged(replace(one, grade=np.zeros_like(one.grade), code=Stop.INTERRUPTED))
+
+    def completion(self, loss_name: str, clock: Budget) -> DistanceCompletion:
+        """What has come out, in the caller's units."""
+        ranges, points, solved = self.ranges, self.points, self.solved
+        unit = ranges.unit
+        seen = self.seen
+        gap = seen.residual(points)
+        spare = self._freedom(len(self.whole.first) - len(seen.first))
+        freedom: int | None = spare
+        rms = float(np.sqrt(np.mean(seen.distance**2))) if len(gap) else 1.0
+        likely = [one for one in solved if one.likely]
+        if self.effort.noise is not None:
+            noise, freedom = self.effort.noise, None
+        elif len(solved) == 1 and likely:
+            noise = solved[0].noise
+        else:
+            noise = float(np.sqrt(np.sum(seen.weight * gap**2) / max(spare, 1))) if len(gap) else 0.0
+        return DistanceCompletion(
+            points=(points * unit).astype(ranges.dtype),
+            verdict=verdict_of(solved, gap, len(self.journal.history), clock.spent, self.dim),
+            history=self.journal.history,
+            determinacy=np.array(WORDS)[self.grade],
+            components=self.labels,
+            pairs=np.column_stack([ranges.first, ranges.second]),
+            measured=ranges.distance.astype(ranges.dtype),
+            cutoff=ranges.cutoff,
+            anchors=ranges.anchors,
+            names=ranges.names,
+            sigma=noise * unit,
+            residual=float(np.sqrt(np.mean(gap**2))) / (rms or 1.0) if len(gap) else 0.0,
+            start=solved[0].start,
+            loss="censored" if likely else loss_name,
+            framed=self.framed,
+            notes=ranges.notes,
+            weights=seen.weight,
+            freedom=freedom,
+            seconds=clock.spent,
+        )
+
+    def _freedom(self, joined: int) -> int:
+        """How many distances were seen beyond those that the places need; distances between anchors are not counted."""
+        freedom = sum(one.freedom for one in self.solved)
+        count = len(self.ranges.anchors)
+        if count > 1:  # the anchors' own distances fix their body, whose places are given
+            freedom += max(count * self.dim - self.dim * (self.dim + 1) // 2, 0) - joined
+        return max(freedom, 0)
+
+
+def complete_from_shortest(D: Any, dim: int, fraction: float, *, rng: Any = None, **options: Any) -> DistanceCompletion:
+    """Hide all but the shortest ``fraction`` of known distances and complete: the paper's setting without its oracle.
+
+    Parameters
+    ----------
+    D : array of shape (n, n)
+        All distances (or squared ones, with ``squared=True``).
+    dim : int
+    fraction : float
+        Share of the pairs i < j that stays.
+    rng : int, Generator or None
+    **options
+        For :func:`complete_distances`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.random.default_rng(0).random((60, 2))
+    >>> D = np.linalg.norm(points[:, None] - points, axis=2)
+    >>> result = complete_from_shortest(D, 2, 0.2, rng=0)
+    >>> fixed = result.determined
+    >>> bool(np.abs(result.distances() - D)[np.ix_(fixed, fixed)].max() < 1e-9)
+    True
+    """
+    if not (is_number(fraction) and 0 < fraction <= 1):
+        raise InputError(f"fraction must be above 0 and at most 1, got {fraction!r}")
+    full = real(D, "D")
+    if full.ndim != 2 or full.shape[0] != full.shape[1] or len(full) < 2:
+        raise InputError(f"D must be a square matrix of all distances, got shape {full.shape}")
+    lengths = np.sqrt(full) if options.pop("squared", False) else full
+    pairs = np.sort(lengths[np.triu_indices(len(full), 1)])
+    count = max(1, round(fraction * len(pairs)))
+    cutoff = float(pairs[count - 1])
+    return complete_distances(np.where(lengths <= cutoff, lengths, np.nan), dim, cutoff=cutoff, rng=rng, **options)

@@ -1,0 +1,164 @@
+"""The caller's arrays, data frames, masked and sparse matrices as what the library computes with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from unrelu.base.errors import InputError, positions
+from unrelu.data.table import Table
+
+__all__ = ["read_mask", "read_values", "same_labels", "square_size"]
+
+FloatArray = NDArray[np.floating[Any]]
+BoolArray = NDArray[np.bool_]
+
+# What to do about a matrix that is not.
+SQUARE = (
+    "; what is completed are similarities, with a row and a column for every item (of a table of items by features, "
+    "their inner products, say)"
+)
+
+
+def square_size(data: Any, name: str) -> int:
+    """N of an n×n matrix; anything else is refused."""
+    if data.ndim != 2:
+        raise InputError(f"{name} must be a square matrix (2-D), got {data.ndim}-D data of shape {data.shape}")
+    rows, cols = data.shape
+    if rows != cols:
+        raise InputError(f"{name} must be square, got {rows} rows and {cols} columns{SQUARE}")
+    if rows == 0:
+        raise InputError(f"{name} must have at least one row, got an empty matrix")
+    return int(rows)
+
+
+def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
+    """The values as a float array (NaN where unseen) or CSR array, with labels if there were any."""
+    if isinstance(X, Table):
+        data, _ = read_values(X.values)
+        return data, X.rows or X.columns
+    if sp.issparse(X):
+        if X.ndim != 2:
+            raise InputError(f"X must be a square matrix (2-D), got {X.ndim}-D sparse data of shape {X.shape}")
+        data = _canonical(X)
+        values = _floats(data.data, "X")
+        keep = ~np.isnan(values)
+        if not keep.all():
+            rows, cols = data.tocoo().coords
+            return sp.csr_array((values[keep], (rows[keep], cols[keep])), shape=data.shape), None
+        if values.dtype != data.dtype:
+            data = sp.csr_array((values, data.indices, data.indptr), shape=data.shape)
+        return data, None
+    if hasattr(X, "to_numpy") and hasattr(X, "index") and hasattr(X, "columns"):
+        return _from_frame(X)
+    if isinstance(X, np.ma.MaskedArray):
+        if X.ndim != 2:
+            raise InputError(f"X must be a square matrix (2-D), got {X.ndim}-D data of shape {X.shape}")
+        return _floats(X.data, "X", copy=True, hide=np.ma.getmaskarray(X)), None
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        raise InputError("X must be a square matrix of numbers, got rows of different lengths") from None
+    return _floats(array, "X"), None
+
+
+def _canonical(X: Any) -> Any:
+    """The sparse matrix by rows, if no position is stored twice: SciPy adds such entries up, and nobody saw the sum."""
+    stored = X.tocoo()
+    data = sp.csr_array(stored)
+    if data.nnz < stored.nnz:
+        rows, cols = stored.coords if hasattr(stored, "coords") else (stored.row, stored.col)
+        place = rows.astype(np.int64) * stored.shape[1] + cols
+        places, times = np.unique(place, return_counts=True)
+        twice = [divmod(int(k), stored.shape[1]) for k in places[times > 1]]
+        raise InputError(
+            f"X must store every entry once, got two or more values at {positions(twice, len(twice))}; keep one of "
+            "them, or add them up with X.sum_duplicates() if that is what they mean"
+        )
+    return data
+
+
+def _from_frame(X: Any) -> tuple[Any, tuple[Any, ...]]:
+    for name, kind in X.dtypes.items():
+        if getattr(kind, "kind", "O") not in "iuf":
+            raise InputError(
+                f"X must hold numbers, but column {name!r} has dtype {kind}; convert it with pandas.to_numeric, or "
+                f"make it the index with X.set_index({name!r}) if it holds the labels"
+            )
+    rows, cols = list(X.index), list(X.columns)
+    if len(rows) != len(cols):
+        raise InputError(f"X must be square, got {len(rows)} rows and {len(cols)} columns{SQUARE}")
+    for k, (row, col) in enumerate(zip(rows, cols, strict=True)):
+        if not _same(row, col):
+            why = "the same labels in another order" if set(rows) == set(cols) else "other labels"
+            raise InputError(
+                f"index and columns of X must carry the same labels in the same order, but label {k} is {row!r} in the "
+                f"index and {col!r} in the columns ({why}); use X.loc[labels, labels], or X.to_numpy() to drop them"
+            )
+    single = {str(kind).lower() for kind in X.dtypes} <= {"float32", "float16"}
+    dtype = np.dtype(np.float32 if single else np.float64)
+    if set(X.dtypes) == {dtype}:
+        return X.to_numpy(), tuple(rows)
+    return X.to_numpy(dtype=dtype, na_value=np.nan), tuple(rows)
+
+
+def _floats(array: NDArray[Any], name: str, *, copy: bool = False, hide: BoolArray | None = None) -> FloatArray:
+    kind = array.dtype.kind
+    if kind == "c":
+        raise InputError(
+            f"{name} must be real, got complex dtype {array.dtype}; pass the real part if that is what you mean"
+        )
+    if kind == "b":
+        raise InputError(f"{name} must hold numbers, got a boolean array; is this the mask rather than the values?")
+    if kind not in "fiu":
+        raise InputError(f"{name} must hold numbers, got dtype {array.dtype}; convert it with X.astype(float) first")
+    dtype = np.float32 if kind == "f" and array.dtype.itemsize <= 4 else np.float64
+    values: FloatArray = array.astype(dtype, copy=copy)
+    if hide is not None:
+        values[hide] = np.nan
+    return values
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two labels are the same; NaN is a label like any other."""
+    if one is other:
+        return True
+    if isinstance(one, tuple) and isinstance(other, tuple):  # of an index with several levels
+        return len(one) == len(other) and all(map(_same, one, other))
+    try:
+        return bool(one == other or (one != one and other != other))
+    except TypeError:  # pandas.NA is neither equal nor different
+        return False
+
+
+def same_labels(other: Any, labels: tuple[Any, ...] | None, what: str) -> None:
+    """Refuse a labelled side input whose rows or columns are not those of X, in the same order."""
+    if labels is None or not (hasattr(other, "index") and hasattr(other, "columns")):
+        return
+    for name in ("index", "columns"):
+        theirs = tuple(getattr(other, name))
+        if len(theirs) != len(labels) or not all(map(_same, theirs, labels)):
+            k = next((k for k, pair in enumerate(zip(theirs, labels, strict=False)) if not _same(*pair)), len(labels))
+            raise InputError(
+                f"{what} must carry the labels of X in the same order, but its {name} differs from label {k} on; "
+                f"use {what}.loc[X.index, X.columns]"
+            )
+
+
+def read_mask(unknown: Any, n: int, labels: tuple[Any, ...] | None) -> BoolArray:
+    """The boolean array of entries missing for another reason."""
+    same_labels(unknown, labels, "unknown")
+    try:
+        mask = unknown.toarray() if sp.issparse(unknown) else np.asarray(unknown)
+    except ValueError:
+        raise InputError("unknown must be a boolean mask, got rows of different lengths") from None
+    if mask.shape != (n, n):
+        raise InputError(f"unknown must have the shape of X, ({n}, {n}), got {mask.shape}")
+    if mask.dtype.kind != "b":
+        raise InputError(
+            f"unknown must be a boolean mask, got dtype {mask.dtype}; write unknown != 0 if that is what you mean"
+        )
+    return mask

@@ -1,0 +1,295 @@
+"""The scikit-learn face: an imputer in manners, for matrices of similarities."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from unrelu.base.errors import InputError
+from unrelu.complete import complete
+from unrelu.estimators.base import PairwiseCompleter, refuse_shuffled_labels
+from unrelu.placing.attach import attach_rows, bands
+from unrelu.results.completion import Completion
+
+__all__ = ["PSDCompleter"]
+
+Array = NDArray[np.floating[Any]]
+
+
+class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  # type: ignore[misc]
+    """Complete a low-rank positive semidefinite matrix of which only entries beyond a threshold were seen.
+
+    :meth:`fit` finds U with M ≈ UUᵀ by :func:`unrelu.complete` (Problem (MC) of the paper). :meth:`transform`
+    places new rows, seen against the fitted ones, by least squares: u = argmin Σ_{j seen} (u·u_j − k_j)².
+    Both fill gaps only: entries that were seen stay as they were given.
+
+    Like a precomputed kernel, X has one row and one column per sample; cross-validation slices both (tag
+    ``pairwise``).
+
+    Parameters
+    ----------
+    rank : int, default 2
+        Rank of the completed matrix, at most the number of samples.
+    threshold : "auto", float or None, default "auto"
+        Every seen entry of X is on the side ``seen`` of it, every unseen one on the other. None: absence says
+        nothing. ``auto``: 0.0 if every seen entry is on the side ``seen`` of zero, else None.
+    seen : {"above", "below"}, default "above"
+    loss : {"auto", "observed", "one-sided"} or Loss, default "auto"
+    method : {"auto", "gauss-newton", "gradient-descent"} or Solver, default "auto"
+    start : {"auto", "tailored", "random-imputation", "random-spectral"}, Start, array or Completion
+    tol : float or StoppingRule, optional
+    max_iter : int, optional
+        These as in :func:`unrelu.complete`.
+    random_state : int, RandomState or None, default None
+        For the start. An integer gives the same answer on every call; None draws from NumPy's global state,
+        as everywhere in scikit-learn.
+    progress : bool, default False
+        Show a progress bar on the terminal.
+
+    Attributes
+    ----------
+    factor_ : ndarray of shape (n, rank)
+        U, determined up to a rotation of its columns.
+    completion_ : Completion
+        The fit with its verdict and history, without the training data.
+    threshold_ : float or None
+        The threshold that was used.
+    rank_ : int
+        Number of columns of ``factor_``.
+    n_iter_ : int
+        Number of iterations; 0 if the start was already the answer, as when every entry was seen.
+    n_features_in_ : int
+        n, the number of fitted samples.
+    feature_names_in_ : ndarray of shape (n,)
+        Column names, if X was a data frame with names that are text.
+
+    See Also
+    --------
+    unrelu.complete : The same fit, also for sparse input and with entries missing for other reasons.
+    unrelu.placing.attach.attach_rows : The least-squares placement of new rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unrelu.estimators.psd import PSDCompleter
+    >>> points = np.random.default_rng(7).standard_normal((80, 2))
+    >>> M = points @ points.T
+    >>> X = np.where(M >= 0, M, np.nan)          # only the non-negative entries were seen
+    >>> completer = PSDCompleter(rank=2, random_state=0).fit(X[:60, :60])
+    >>> completer.threshold_
+    0.0
+    >>> filled = completer.transform(X[60:, :60])
+    >>> bool(np.abs(filled - M[60:, :60]).max() < 1e-8)
+    True
+    """
+
+    def __init__(
+        self,
+        rank: int = 2,
+        *,
+        threshold: Any = "auto",
+        seen: str = "above",
+        loss: Any = "auto",
+        method: Any = "auto",
+        start: Any = "auto",
+        tol: Any = None,
+        max_iter: int | None = None,
+        random_state: Any = None,
+        progress: bool = False,
+    ) -> None:
+        self.rank = rank
+        self.threshold = threshold
+        self.seen = seen
+        self.loss = loss
+        self.method = method
+        self.start = start
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any = None) -> PSDCompleter:
+        """Find the factor of the matrix behind X.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, n)
+            NaN where nothing was seen. Neither pattern nor values need be symmetric. float32 stays float32.
+        y : ignored
+
+        Returns
+        -------
+        PSDCompleter
+            Itself, fitted.
+
+        Raises
+        ------
+        InputError
+            If X or a parameter cannot be what was meant.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the run ended for another reason than convergence.
+        CompletionWarning
+            If there are rows of which nothing was seen.
+
+        Examples
+        --------
+        >>> X = np.array([[1.0, 2.0], [2.0, np.nan]])
+        >>> PSDCompleter(rank=1, random_state=0).fit(X).completion_.matrix().round(6)
+        array([[1., 2.],
+               [2., 4.]])
+        """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit and return X with its gaps filled from UUᵀ.
+
+        On the rows that were fitted, :meth:`transform` places each row anew, by what was seen of it alone,
+        while this method reads the fit, which also listens to the column and to what absence says. The two
+        agree where the fit is exact and the row sees at least ``rank`` independent ones.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, n)
+            As in :meth:`fit`.
+        y : ignored
+
+        Returns
+        -------
+        ndarray of shape (n, n)
+            Or what :meth:`set_output` asked for.
+
+        Examples
+        --------
+        >>> PSDCompleter(rank=1, random_state=0).fit_transform(np.array([[1.0, 2.0], [2.0, np.nan]])).round(6)
+        array([[1., 2.],
+               [2., 4.]])
+        """
+        return self._fit(X).filled()
+
+    def transform(self, K: Any) -> Any:
+        """Fill the gaps of new rows.
+
+        Parameters
+        ----------
+        K : array or data frame of shape (m, n)
+            One row per new sample, one column per fitted one; NaN where nothing was seen.
+
+        Returns
+        -------
+        ndarray of shape (m, n)
+            K where it was seen, u·u_j elsewhere; or what :meth:`set_output` asked for.
+
+        Warns
+        -----
+        CompletionWarning
+            If the data do not determine a row: it sees fewer independent fitted rows than there are.
+
+        Examples
+        --------
+        >>> completer = PSDCompleter(rank=1, random_state=0).fit(np.array([[1.0, 2.0], [2.0, np.nan]]))
+        >>> completer.transform(np.array([[np.nan, 6.0]])).round(6)
+        array([[3., 6.]])
+        """
+        check_is_fitted(self)
+        values = self._new_rows(K)
+        rows = attach_rows(self.factor_, values)
+        filled = values.copy()
+        for band in bands(len(filled), filled.shape[1]):
+            part = filled[band]
+            np.copyto(part, rows[band] @ self.factor_.T, casting="same_kind", where=np.isnan(part))
+        return filled
+
+    def embed(self, K: Any) -> Array:
+        """Factor rows of new samples, in the same coordinates as ``factor_``.
+
+        Parameters
+        ----------
+        K : array or data frame of shape (m, n)
+            As in :meth:`transform`.
+
+        Returns
+        -------
+        ndarray of shape (m, rank)
+
+        Warns
+        -----
+        CompletionWarning
+            As in :meth:`transform`.
+
+        Examples
+        --------
+        >>> completer = PSDCompleter(rank=1, random_state=0).fit(np.array([[1.0, 2.0], [2.0, np.nan]]))
+        >>> np.abs(completer.embed(np.array([[np.nan, 6.0]]))).round(6)
+        array([[3.]])
+        """
+        check_is_fitted(self)
+        return attach_rows(self.factor_, self._new_rows(K))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _fit(self, X: Any) -> Completion:
+        """Set the fitted attributes; the completion returned refers to the data, the one kept does not."""
+        refuse_shuffled_labels(X)
+        values = self._dense(X, "X", reset=True)
+        rows, columns = values.shape
+        if rows != columns:
+            raise InputError(
+                f"X must be a square matrix, one row and one column per sample; got a {rows}x{columns} matrix"
+            )
+        if isinstance(self.rank, (int, np.integer)) and self.rank > rows:
+            raise InputError(
+                f"rank must be between 1 and n_samples={rows}, the size of the matrix, got {self.rank}; "
+                "lower rank, or fit more samples"
+            )
+        threshold = self._chosen_threshold(values)
+        completion = complete(
+            values,
+            self.rank,
+            threshold=threshold,
+            seen=self.seen,
+            method=self.method,
+            **self._run_options(),
+        )
+        self._warn_unless_converged(completion.verdict, stacklevel=3)
+        self.threshold_ = threshold
+        self.completion_ = replace(completion, source=None)
+        self.factor_ = completion.factor
+        self.rank_ = completion.rank
+        self.n_iter_ = completion.history[-1].iteration
+        return completion
+
+    def _chosen_threshold(self, X: Array) -> Any:
+        if not isinstance(self.threshold, str):
+            return self.threshold
+        if self.threshold != "auto":
+            raise InputError(
+                f"threshold must be 'auto', a finite number, or None if absence says nothing; got {self.threshold!r}"
+            )
+        lowest, highest = np.nanmin(X, initial=np.inf), np.nanmax(X, initial=-np.inf)
+        return 0.0 if (highest <= 0 if self.seen == "below" else lowest >= 0) else None
+
+    def _new_rows(self, K: Any) -> Array:
+        return self._dense(K, "K", reset=False)
+
+    def _dense(self, X: Any, name: str, *, reset: bool) -> Array:
+        if sp.issparse(X):
+            # scikit-learn would advise .toarray(), which turns what was not seen into zeros.
+            raise InputError(
+                f"{name} must be a dense array with NaN where nothing was seen, got a sparse matrix; "
+                "unrelu.complete takes a square one as it is"
+            )
+        values: Array = self._validated(X, reset=reset)
+        return values

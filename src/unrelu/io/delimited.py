@@ -1,0 +1,373 @@
+"""Comma- and tab-separated text in and out, with the labels of its rows and columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, BinaryIO, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.base.errors import InputError
+
+__all__ = ["MISSING", "open_records", "quoted", "read_delimited", "shortest", "write_delimited"]
+
+MISSING = ("", "na", "nan", "n/a", "null", "none")
+"""What a cell may hold, in any case, where nothing was seen."""
+
+_LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,'_\s]*([eE][+-]?\d+)?")
+_OTHER_DELIMITER = re.compile(r"[;|,\s]")
+_LONGEST_SHOWN = 40
+# How UTF-16 begins.
+WIDE = (b"\xff\xfe", b"\xfe\xff")
+
+
+class _Cells:
+    """What the text of a cell means: a number, a missing mark (NaN), or neither (None)."""
+
+    def __init__(self, name: str, missing: Sequence[str]) -> None:
+        self.name = name
+        self.marks = {mark.strip().casefold() for mark in (*MISSING, *missing)}
+        # Spellings met so far, so that a column of " NA" costs one careful look and not one per cell.
+        self.spellings = dict.fromkeys(self.marks, np.nan)
+
+    def number(self, cell: str) -> float | None:
+        text = cell.strip()
+        if text.casefold() in self.marks:
+            self.spellings[cell] = np.nan
+            return np.nan
+        try:
+            # float() also takes Python's 1_000, which no data file means as a number.
+            return None if "_" in text else float(text)
+        except ValueError:
+            return None
+
+    def is_text(self, cell: str) -> bool:
+        return self.number(cell) is None
+
+    def numbers(self, cells: Sequence[str], line: int, column: int, width: int) -> NDArray[np.float64]:
+        """Read neighbouring cells of one line, the first of them in the given column (from 1)."""
+        spellings = self.spellings
+        if "_" not in "".join(cells):
+            try:
+                return np.array([spellings[c] if c in spellings else float(c) for c in cells], dtype=float)
+            except ValueError:
+                pass
+        found = np.empty(len(cells))
+        for index, cell in enumerate(cells):
+            value = self.number(cell)
+            if value is None:
+                raise self.wrong(cell, line, column + index, width)
+            found[index] = value
+        return found
+
+    def several(self, cell: str) -> bool:
+        """Whether these are numbers with semicolons between them."""
+        parts = cell.split(";")
+        return len(parts) > 1 and not any(map(self.is_text, parts)) and any(part.strip() for part in parts)
+
+    def wrong(self, cell: str, line: int, column: int, width: int) -> InputError:
+        text = cell.strip()
+        shown = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+        if (width == 1 and _OTHER_DELIMITER.search(text)) or self.several(text):
+            advice = "separate the cells by commas in a .csv file and by tabs in a .tsv file"
+        elif _LOCAL_NUMBER.fullmatch(text):
+            advice = "write the decimal sign as a point and leave out thousand separators"
+        elif shown == text:
+            advice = f"give it with --missing {shlex.quote(text)} or correct the cell"
+        else:
+            advice = "correct the cell"
+        where = f"{self.name}, line {line}, column {column}"
+        return InputError(f"{where}: {shown!r} is neither a number nor a missing mark; {advice}")
+
+
+def read_delimited(
+    handle: BinaryIO,
+    delimiter: str,
+    name: str,
+    *,
+    header: bool | None = None,
+    labels: bool | None = None,
+    missing: Sequence[str] = (),
+) -> tuple[NDArray[np.float64], tuple[str, ...] | None, tuple[str, ...] | None]:
+    r"""Read a matrix, its row labels and its column labels from delimited text in UTF-8.
+
+    Parameters
+    ----------
+    handle : binary file
+        Open at its beginning.
+    delimiter : str
+        One character.
+    name : str
+        What errors call the file.
+    header, labels : bool, optional
+        Whether the first line, the first column, holds names; found out when not given.
+    missing : sequence of str
+        Further missing marks, compared as text without regard to case.
+
+    Returns
+    -------
+    values : (m, n) array
+        NaN where a cell is missing.
+    rows, columns : tuple of str, or None
+        The labels, where the file has them.
+
+    Examples
+    --------
+    >>> read_delimited(io.BytesIO(b",a,b\nx,1,\ny,NA,4"), ",", "observed.csv")
+    (array([[ 1., nan], [nan,  4.]]), ('x', 'y'), ('a', 'b'))
+    """
+    with open_records(handle, delimiter, name) as records:
+        return _read(records, _Cells(name, missing), header, labels)
+
+
+@contextmanager
+def open_records(handle: BinaryIO, delimiter: str, name: str) -> Iterator[Iterator[tuple[int, list[str]]]]:
+    r"""Lend (line, cells) of delimited text in UTF-8; a blank line comes as no cells, and those at the end not at all.
+
+    Parameters
+    ----------
+    handle : binary file
+        Open at its beginning.
+    delimiter : str
+        One character.
+    name : str
+        What errors call the file.
+
+    Examples
+    --------
+    >>> with open_records(io.BytesIO(b"a,b,1.5\n\na,c,2\n"), ",", "ranges.csv") as records:
+    ...     list(records)
+    [(1, ['a', 'b', '1.5']), (2, []), (3, ['a', 'c', '2'])]
+    """
+    text = io.TextIOWrapper(io.BufferedReader(_Text(handle, name)), encoding="utf-8-sig", newline="")
+    try:
+        yield _records(text, delimiter, name)
+    except UnicodeDecodeError as error:
+        handle.seek(0)
+        line = next((at for at, raw in enumerate(handle, 1) if not _is_utf8(raw)), 1)
+        raise InputError(
+            f"{name}, line {line}: expected UTF-8 text, got other bytes; save it again as UTF-8 "
+            "('CSV UTF-8' in a spreadsheet)"
+        ) from error
+    finally:
+        text.detach()
+
+
+class _Text(io.RawIOBase):
+    """The bytes of a file, up to the first zero byte: what was cut off by a full disk may be nothing else, for ever."""
+
+    def __init__(self, handle: BinaryIO, name: str) -> None:
+        self._handle, self._name = handle, name
+        self._wide = False  # UTF-16, which decoding will tell
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._handle.read(len(buffer))
+        buffer[: len(found)] = found
+        self._wide = self._wide or found.startswith(WIDE)
+        if b"\0" in found and not self._wide:
+            raise InputError(
+                f"{self._name} holds zero bytes where text was expected; write it again or fetch a fresh copy"
+            )
+        return len(found)
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _records(text: TextIO, delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    blank: list[int] = []
+    line = 1
+    try:
+        for cells in reader:
+            if not cells or (len(cells) == 1 and cells[0].isspace()):
+                blank.append(line)
+            else:
+                yield from ((at, []) for at in blank)
+                blank.clear()
+                yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{name}, line {line}: {error}; check the quotation marks there") from error
+
+
+def _read(
+    records: Iterator[tuple[int, list[str]]], cells: _Cells, header: bool | None, labels: bool | None
+) -> tuple[NDArray[np.float64], tuple[str, ...] | None, tuple[str, ...] | None]:
+    # Whether the first column holds labels is known only at the last line, so that column waits as text
+    # while the others are turned into numbers.
+    first_line, first = next(records, (1, None))
+    if first is None:
+        raise InputError(f"{cells.name} is empty; expected a line of cells for every row of the matrix")
+    if not first:
+        raise _ragged(cells.name, first_line, 0, next(len(found) for _, found in records if found))
+    width = len(first)
+    if header is None and width > 1:
+        _refuse_semicolons(first, first_line, cells)
+    named = any(map(cells.is_text, first)) if header is None else header
+    lines: list[int] = []
+    heads: list[str] = []
+    body: list[NDArray[np.float64]] = []
+    for line, found in records:
+        if not lines and named and labels is not False and len(found) == width + 1:
+            width += 1  # R's write.table leaves out the corner
+        row = found if found or width != 1 else [""]
+        if labels is not True and width > 1:
+            _refuse_semicolons(row[:1], line, cells)
+        if len(row) != width:
+            raise _ragged(cells.name, line, len(row), width)
+        lines.append(line)
+        heads.append(row[0])
+        body.append(cells.numbers(row[1:], line, 2, width))
+
+    cornerless = width > len(first)
+    if header is None:
+        header = cornerless or _is_header(first, heads, cells)
+    if not header:
+        lines.insert(0, first_line)
+        heads.insert(0, first[0])
+        body.insert(0, cells.numbers(first[1:], first_line, 2, width))
+    if not lines:
+        raise InputError(
+            f"{cells.name} holds column names on line {first_line} and no rows below them; "
+            "add the rows, or give --no-header if that line is a row"
+        )
+    if labels is None:
+        empty_corner = header and not first[0].strip()
+        labels = width > 1 and (cornerless or empty_corner or any(map(cells.is_text, heads)))
+    if labels and width == 1:
+        raise InputError(
+            f"{cells.name} has one column, which --labels takes for names; expected at least one column of numbers"
+        )
+
+    start = 0 if labels else 1
+    values = np.empty((len(body), width - 1 + start))
+    for row_values, numbers in zip(values, body, strict=True):
+        row_values[start:] = numbers
+    if not labels:
+        for row_values, head, line in zip(values, heads, lines, strict=True):
+            row_values[:1] = cells.numbers([head], line, 1, width)
+    columns = tuple(first[1:] if labels and not cornerless else first) if header else None
+    return values, tuple(heads) if labels else None, columns
+
+
+def _refuse_semicolons(row: list[str], line: int, cells: _Cells) -> None:
+    """Refuse what spreadsheets write where the comma is the decimal sign; '2;4' is no name."""
+    for cell in row:
+        if cells.several(cell):
+            raise InputError(
+                f"{cells.name}, line {line}: cells are separated by semicolons; separate them by commas in a .csv file "
+                "and by tabs in a .tsv file, and write the decimal sign as a point"
+            )
+
+
+def _is_header(first: list[str], heads: list[str], cells: _Cells) -> bool:
+    """Whether the first line holds column names, given the first cells of the lines below."""
+    if any(map(cells.is_text, first)):
+        return True
+    # ",0,1,2" over "0,…", "1,…" is what pandas writes for a frame without names of its own, and could be numbers too.
+    corner, rest = first[0], first[1:]
+    if (
+        len(rest) > 1
+        and not corner.strip()
+        and _counts(rest)
+        and _counts(heads[: len(rest)])
+        and len(heads) == len(rest)
+    ):
+        raise InputError(
+            f"{cells.name}: the first row and the first column count 0, 1, 2, …, which may be row numbers or entries; "
+            "say --header --labels if they are names, --no-header --no-labels if they are entries"
+        )
+    return False
+
+
+def _counts(texts: list[str]) -> bool:
+    return [text.strip() for text in texts] == [str(index) for index in range(len(texts))]
+
+
+def _ragged(name: str, line: int, found: int, expected: int) -> InputError:
+    got = f"has {found} cell{'s' * (found != 1)}" if found else "is blank"
+    were = "was" if expected == 1 else "were"
+    return InputError(
+        f"{name}, line {line} {got} where {expected} {were} expected; "
+        "give every line the same number of cells, empty ones where nothing was seen"
+    )
+
+
+def write_delimited(
+    text: TextIO,
+    delimiter: str,
+    values: NDArray[Any],
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> None:
+    r"""Write a matrix with the shortest numbers that read back the same, and NaN as an empty cell.
+
+    Parameters
+    ----------
+    text : text file
+        Open for writing with ``newline=""``.
+    delimiter : str
+        One character.
+    values : (m, n) array
+        Numbers.
+    rows, columns : sequence of str, optional
+        Labels, written as the first column and the first line.
+
+    Examples
+    --------
+    >>> out = io.StringIO()
+    >>> write_delimited(out, ",", np.array([[0.1, np.nan]], dtype=np.float32), rows=["x"], columns=["a", "b"])
+    >>> out.getvalue()
+    ',a,b\nx,0.1,\n'
+    """
+    # A line with nothing on it would be no line at all, so a lone empty cell is written in quotes.
+    nothing = '""' if values.shape[1] == 1 and rows is None else ""
+    if columns is not None:
+        corner = [] if rows is None else [""]
+        names = [quoted(label, delimiter) or nothing for label in columns]
+        text.write(delimiter.join(corner + names) + "\n")
+    for index, row in enumerate(values):
+        written = [nothing if number == "nan" else number for number in shortest(row)]
+        head = [] if rows is None else [quoted(rows[index], delimiter)]
+        text.write(delimiter.join(head + written) + "\n")
+
+
+def shortest(numbers: NDArray[Any]) -> list[str]:
+    """Write each number with the fewest digits that tell it from the others of its type.
+
+    Examples
+    --------
+    >>> shortest(np.array([0.1, 2], dtype=np.float32))
+    ['0.1', '2.0']
+    """
+    # tolist() is fast but widens: the double nearest to a float32 0.1 has seventeen digits.
+    return list(map(str, numbers if numbers.dtype == np.float32 else numbers.tolist()))
+
+
+def quoted(label: str, delimiter: str) -> str:
+    """Write a label as one cell, in quotes where it needs them.
+
+    Examples
+    --------
+    >>> quoted("Oslo, Gardermoen", ",")
+    '"Oslo, Gardermoen"'
+    """
+    # A byte order mark at the very start of a file would be taken off by the reader.
+    if any(mark in label for mark in (delimiter, '"', "\r", "\n", "\ufeff")):
+        return '"' + label.replace('"', '""') + '"'
+    return label

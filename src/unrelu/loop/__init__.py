@@ -1,0 +1,1 @@
+"""The only loop, when it stops, what it records."""

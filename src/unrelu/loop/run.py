@@ -1,0 +1,228 @@
+"""The only loop: it measures, asks the stopping rule, tells the callback, and keeps the best point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter, process_time
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.base.budget import OutOfTime, unlimited
+from unrelu.loop.history import History, Record, Stop, Verdict, in_units
+from unrelu.loop.states import Iterate, PointIterate
+from unrelu.loop.stopping import StoppingRule
+from unrelu.model.factors import nearest_psd, relative_error
+from unrelu.problems.psd import Point, PSDProblem
+
+__all__ = ["Outcome", "run"]
+
+Array = NDArray[np.floating[Any]]
+
+# An objective this many times that of the start, or of the zero matrix, is not coming back.
+DIVERGED = 1e3
+# A method that finds no better point with a relative gradient norm below this has arrived.
+ROUNDING = {"float64": 1e-13, "float32": 1e-5}
+
+
+class Method(Protocol):
+    """What the loop asks of a solver; :class:`unrelu.solvers.Solver` is what every solver here is."""
+
+    @property
+    def units(self) -> Mapping[str, float]:
+        """Which power of the data's unit a detail carries."""
+
+    def start(self, problem: PSDProblem, left: Array, right: Array) -> Any:
+        """The first state."""
+
+    def step(self, problem: PSDProblem, state: Any) -> Any:
+        """The next state."""
+
+    def diagnostics(self, problem: PSDProblem, state: Any) -> Mapping[str, float]:
+        """What is worth recording but not part of the method."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The point a run returns, how it ended, and what happened.
+
+    ``iteration`` is that of the point. ``left`` and ``right`` are the method's own factors if it has two; ``apart`` is
+    then ‖LRᵀ − UUᵀ‖_F / ‖UUᵀ‖_F. Point and factors are in units of ``problem.unit``, the history in the caller's.
+    """
+
+    point: Point
+    verdict: Verdict
+    history: History
+    iteration: int
+    objective: float  # of the method's own estimate, in units
+    left: Array | None = None
+    right: Array | None = None
+    apart: float = 0.0
+
+
+def run(
+    problem: PSDProblem,
+    solver: Method,
+    start: tuple[Array, Array],
+    stopping: StoppingRule,
+    *,
+    truth: Array | None = None,
+    callback: Callable[[Record], object] | None = None,
+    keep: bool = True,
+) -> Outcome:
+    """Step until a rule stops.
+
+    The point returned is the last one if that run converged, else the one with the lowest objective. Ctrl-C, and the
+    end of the time that a budget gives, end the run like a rule does, with codes ``interrupted`` and ``max-seconds``.
+
+    Parameters
+    ----------
+    problem : PSDProblem
+    solver : Solver
+    start : pair of ndarray of shape (n, rank)
+        Where to start.
+    stopping : StoppingRule
+    truth : ndarray of shape (n, n), optional
+        For the record only.
+    callback : callable, optional
+        Called with each record; returning True stops.
+    keep : bool, default True
+        Whether Ctrl-C and the end of the time return the best point; else they are raised, for a step on the way.
+
+    Returns
+    -------
+    Outcome
+    """
+    history = History()
+    clock = _Clock()
+    state, first, best = None, 0.0, _Best()
+    try:
+        while True:
+            with clock, np.errstate(all="ignore"):  # what overflows shows as divergence, in words
+                state = solver.start(problem, *start) if state is None else solver.step(problem, state)
+            history.append(_record(len(history), problem, solver, state, clock, truth))
+            first = state.objective if len(history) == 1 else first
+            best.offer(state, history[-1])
+            verdict = (
+                _diverged(state, first, problem, history)
+                or stopping.check(history, problem)
+                or _stuck(state, history, problem)
+            )
+            if callback is not None and _is_true(callback(history[-1])) and verdict is None:
+                verdict = Verdict(Stop.CALLBACK, f"the callback asked to stop after iteration {history[-1].iteration}")
+            if verdict is not None:
+                if verdict.converged:
+                    best.take(state, history[-1])
+                return best.outcome(problem, verdict, history)
+    except (KeyboardInterrupt, OutOfTime) as end:
+        if best.empty or not keep:
+            raise
+        where = f"iteration {history[-1].iteration}; this is the best point so far"
+        code, words = (
+            (Stop.MAX_SECONDS, f"the time was over after {where}")
+            if isinstance(end, OutOfTime)
+            else (Stop.INTERRUPTED, f"interrupted after {where}")
+        )
+        with unlimited():
+            return best.outcome(problem, Verdict(code, words), history)
+
+
+def _is_true(answer: object) -> bool:
+    return isinstance(answer, (bool, np.bool_)) and bool(answer)
+
+
+class _Clock:
+    """Wall-clock and processor time spent inside it."""
+
+    seconds = cpu = 0.0
+
+    def __enter__(self) -> None:
+        self._began = perf_counter(), process_time()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += perf_counter() - self._began[0]
+        self.cpu += process_time() - self._began[1]
+
+
+class _Best:
+    """The finite iterate with the lowest objective; its factors, not the working arrays of the method."""
+
+    def __init__(self) -> None:
+        self.empty = True
+        self._objective = np.inf
+        self._record: Record
+        self._point: Point | None = None
+        self._factors: tuple[Array, Array | None]
+
+    def offer(self, state: Iterate, record: Record) -> None:
+        if self.empty or state.objective <= self._objective:
+            self.take(state, record)
+
+    def take(self, state: Iterate, record: Record) -> None:
+        self._objective = state.objective if np.isfinite(state.objective) else np.inf
+        self._record = record
+        self._point = state.point if isinstance(state, PointIterate) else None
+        self._factors = state.factors
+        self.empty = False
+
+    def outcome(self, problem: PSDProblem, verdict: Verdict, history: History) -> Outcome:
+        left, right = self._factors
+        if right is None:
+            point = problem.evaluate(left) if self._point is None else self._point
+            return Outcome(point, verdict, history, self._record.iteration, self._objective)
+        factor, apart = nearest_psd(left, right, problem.rank)
+        point = problem.evaluate(factor)
+        return Outcome(point, verdict, history, self._record.iteration, self._objective, left, right, apart)
+
+
+def _record(
+    iteration: int, problem: PSDProblem, solver: Method, state: Iterate, clock: _Clock, truth: Array | None
+) -> Record:
+    """What happened, in the caller's units."""
+    unit = problem.unit
+    left, right = state.factors
+    details = {**state.details, **solver.diagnostics(problem, state)}
+    norm = state.gradient_norm
+    scale = problem.norm**1.5
+    return Record(
+        iteration=iteration,
+        objective=in_units(state.objective, unit, 2),
+        gradient_norm=None if norm is None else in_units(norm, unit, 1.5),
+        seconds=clock.seconds,
+        cpu_seconds=clock.cpu,
+        relative_gradient_norm=None if norm is None else (norm / scale if scale else norm),
+        error=None if truth is None else relative_error(left, truth, right, unit=unit),
+        details={name: in_units(value, unit, solver.units.get(name, 0.0)) for name, value in details.items()},
+    )
+
+
+def _diverged(state: Iterate, first: float, problem: PSDProblem, history: History) -> Verdict | None:
+    norm = state.gradient_norm
+    finite = np.isfinite(state.objective) and (norm is None or np.isfinite(norm))
+    # The zero matrix has the objective ‖M_Ω‖²/4, for comparison with starts that are nearly perfect.
+    # Where only zeros were seen, one in their unit.
+    if finite and not state.objective > DIVERGED * max(first, (problem.norm or 1.0) ** 2 / 4):
+        return None
+    return Verdict(
+        Stop.DIVERGED,
+        f"the objective went from {history[0].objective:.2g} to {history[-1].objective:.2g} in "
+        f"{history[-1].iteration} iterations; try a shorter step or another method; "
+        "the best point before that is returned",
+    )
+
+
+def _stuck(state: Iterate, history: History, problem: PSDProblem) -> Verdict | None:
+    if state.stuck is None:
+        return None
+    last = history[-1]
+    small = last.relative_gradient_norm is not None and last.relative_gradient_norm <= ROUNDING[problem.dtype.name]
+    if small and getattr(state, "at_rounding", False):
+        return Verdict(
+            Stop.CONVERGED,
+            f"relative gradient norm {last.relative_gradient_norm:.2g} is at rounding level after {last.iteration} "
+            f"iteration{'' if last.iteration == 1 else 's'}",
+        )
+    norm = last.gradient_norm
+    return Verdict(Stop.STALLED, state.stuck if norm is None else f"{state.stuck} (gradient norm {norm:.2g})")

@@ -1,0 +1,1 @@
+"""Rows placed by linear equations: blocks that were seen in full, and rows attached to them."""

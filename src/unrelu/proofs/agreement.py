@@ -1,0 +1,154 @@
+"""Whether a fit agrees with what was seen, to the error of the data: as a whole, row by row and pair by pair."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.base.budget import checkpoint
+from unrelu.data.observations import Observations
+from unrelu.placing.attach import bands
+from unrelu.proofs.direct import DataError
+
+__all__ = [
+    "AGREES",
+    "ROW_AGREES",
+    "TINY",
+    "cleared",
+    "contradicted",
+    "fits",
+    "fitting",
+    "gaps",
+    "misfitting",
+    "noise_level",
+]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+# The fit agrees with what was seen if its misfit is at most this many times the rounding of the data; that of one row
+# may be further off, for solvers see the whole.
+AGREES, ROW_AGREES = 100.0, 1e4
+# Rows below this share of the factor's norm, of which only zeros were seen, are zero.
+TINY = 1e-8
+# With noise, an entry seen one way round may be beyond the threshold by so many standard deviations although its mirror
+# was not seen.
+CONTRADICTS = 10.0
+# The median of |x| for x normal with unit variance, and rows from which a median is taken.
+MEDIAN, SAMPLE = 0.6745, 500
+# A row or an entry is missed visibly by this share of its size; a row by far more than the others by so many times the
+# usual misfit; and a fit is one to rounding below the third share of all.
+VISIBLE, LOUD, FITTED = 1e-3, 4.0, 1e-6
+
+
+def cleared(observations: Observations, factor: Floats) -> tuple[Floats, Bools]:
+    """The factor with rows that are zero to rounding, and of which only zeros were seen, set to zero; and which."""
+    sizes = np.linalg.norm(factor, axis=1)
+    tiny = np.flatnonzero((sizes <= TINY * float(np.linalg.norm(sizes))) & (observations.seen_per_row > 0))
+    zero = np.zeros(len(factor), dtype=bool)
+    if tiny.size:
+        values, _ = observations.pairs(tiny, np.arange(observations.size))
+        zero[tiny[(values == 0).all(axis=1)]] = True
+    return np.where(zero[:, None], 0.0, factor), zero
+
+
+def fits(observations: Observations, factor: Floats, error: DataError, rows: Indices) -> bool:
+    """Whether the fit agrees with every entry seen among some rows, (i, j) and (j, i) both, in all and row by row."""
+    sizes = np.linalg.norm(factor[rows], axis=1)
+    total = float(np.linalg.norm(sizes))
+    absolute = error.absolute * np.sqrt(2 * len(rows))
+    each = ROW_AGREES * error.relative * sizes * total + absolute
+    squares = 0.0
+    for band in bands(len(rows), len(rows)):
+        checkpoint()
+        gap = np.linalg.norm(gaps(observations, factor, rows[band], rows), axis=1)
+        squares += float(gap @ gap)
+        if not (gap <= each[band]).all():
+            return False
+    return np.sqrt(squares / 2) <= AGREES * error.relative * total**2 + error.absolute * np.sqrt(observations.count)
+
+
+def fitting(observations: Observations, factor: Floats, error: DataError, body: Indices, rest: Indices) -> Indices:
+    """Those of ``rest`` whose fit agrees with what was seen of them: the others are not where the data want them."""
+    sizes = np.linalg.norm(factor, axis=1)
+    each = ROW_AGREES * error.relative * sizes[rest] * float(np.linalg.norm(sizes)) + error.absolute
+    off = (gaps(observations, factor, rest, body) > each[:, None]).any(axis=1)
+    rest, each = rest[~off], each[~off]
+    off_pairs = gaps(observations, factor, rest, rest) > np.maximum(each[:, None], each[None, :])
+    while off_pairs.any():  # at least one of each pair is wrong: the row with most first
+        right = np.arange(len(rest)) != int(np.argmax(off_pairs.sum(axis=1)))
+        rest, off_pairs = rest[right], off_pairs[np.ix_(right, right)]
+    return rest
+
+
+def gaps(observations: Observations, factor: Floats, rows: Indices, cols: Indices) -> Floats:
+    """√((m_ij − u_i·u_j)² + (m_ji − u_i·u_j)²), 0 where not seen: means would hide that the two differ."""
+    fit = factor[rows] @ factor[cols].T
+    one, other = (observations.entries(rows, cols), observations.entries(cols, rows).T)
+    return np.hypot(*(np.where(np.isnan(values), 0, values - fit) for values in (one, other)))
+
+
+def contradicted(observations: Observations, factor: Floats, error: DataError, *, agrees: bool) -> Bools:
+    """Rows with an entry (i, j) seen well beyond the threshold while (j, i) is said to lie on the other side of it.
+
+    No symmetric matrix has both. With noise in each, both may be on their sides if the entry is near the threshold.
+    """
+    n, tau = observations.size, observations.scaled_threshold
+    rows = np.zeros(n, dtype=bool)
+    if tau is None:
+        return rows
+    found: list[tuple[Indices, Indices, Floats]] = []
+    for band in bands(n, n):
+        checkpoint()
+        absent = np.isnan(observations.block(slice(0, n), band)).T
+        if observations.unknown is not None:
+            absent = absent & ~observations.unknown[:, band].T
+        values = observations.block(band, slice(0, n))
+        i, j = np.nonzero(absent & ~np.isnan(values))
+        found.append((i + band.start, j, values[i, j].astype(np.float64) / observations.unit))
+    i, j, seen = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    if i.size == 0:
+        return rows
+    sizes = np.linalg.norm(factor, axis=1)
+    allowed = error.absolute + AGREES * error.relative * (sizes[i] * sizes[j] + abs(tau))
+    if not agrees:
+        allowed += CONTRADICTS * noise_level(observations, factor)
+    wrong = np.abs(seen - tau) > allowed
+    rows[i[wrong]] = rows[j[wrong]] = True
+    return rows
+
+
+def misfitting(observations: Observations, factor: Floats) -> Bools:
+    """Rows that the fit misses by far more than the others, or that a fit to rounding misses visibly.
+
+    One wrong row, or one wrong entry, hardly shows in the misfit of all; so it is asked of each.
+    """
+    n = observations.size
+    squares, sizes, counts = np.zeros((3, n))
+    missed, lengths = np.zeros(n, dtype=bool), np.linalg.norm(factor, axis=1)
+    everyone = np.arange(n)
+    for band in bands(n, n):
+        checkpoint()
+        values, seen = observations.pairs(everyone[band], everyone)
+        gap = np.where(seen, values - factor[band] @ factor.T, 0.0)
+        squares[band] = np.einsum("ij,ij->i", gap, gap)
+        sizes[band] = np.sum(np.where(seen, values, 0.0) ** 2, axis=1)
+        counts[band] = seen.sum(axis=1)
+        missed[band] = (np.abs(gap) > VISIBLE * np.outer(lengths[band], lengths)).any(axis=1)
+    if not counts.any():
+        return counts > 0
+    mean = squares / np.maximum(counts, 1)
+    usual = float(np.median(mean[counts > 0]))
+    loud = mean > LOUD**2 * (1 + 4 / np.sqrt(np.maximum(counts, 1))) * usual
+    fitted = squares.sum() <= FITTED**2 * sizes.sum()
+    found: Bools = missed if fitted else loud & (squares > VISIBLE**2 * sizes)
+    return found
+
+
+def noise_level(observations: Observations, factor: Floats) -> float:
+    """The standard deviation of normal noise that leaves the median gap of the fit, from a sample of the rows."""
+    some = np.arange(0, observations.size, observations.size // SAMPLE + 1)
+    values, seen = observations.pairs(some, some)
+    gap = np.abs(values - factor[some] @ factor[some].T)[seen]
+    return float(np.median(gap)) / MEDIAN if gap.size else 0.0

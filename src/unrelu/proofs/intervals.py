@@ -1,0 +1,164 @@
+"""Guaranteed intervals for entries, from proofs alone, and by linear programs where an entry is not determined.
+
+The truth is taken to be a positive semidefinite matrix of the given rank with which the seen entries agree exactly. A
+row i that sees rows S of the proved ones has a factor row x with U_S x = m_S; of every unseen entry absence says
+u_j·x ≤ τ (or ≥ τ); and a seen diagonal entry bounds ‖x‖² = m_ii. Minimising and maximising u_j·x over the first two is
+a pair of linear programs, whose interval contains the truth; the third cuts it by Cauchy and Schwarz.
+What they return holds whatever rounding does: :mod:`unrelu.proofs.programs`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.data.observations import Observations
+from unrelu.proofs.determinacy import PROVED, Determinacy
+from unrelu.proofs.direct import DataError
+from unrelu.proofs.programs import least
+
+__all__ = ["entry_bounds", "proved_places"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+# Equations and inequalities are loosened by this many times what the error bounds say, and at least by this share of
+# the row's scale, so that rounding can never make the truth infeasible.
+LOOSENED, ROUNDING = 4.0, 1e-9
+# Errors of the proved rows count in proportion to the size of the row that is bounded. Where nothing bounds that, it is
+# taken to be at most this many times the size of the largest proved row.
+FURTHER = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What the intervals are made from, in units of ``observations.unit``."""
+
+    observations: Observations
+    factor: Floats
+    bound: Floats
+    components: NDArray[np.int64]
+    error: DataError
+    sizes: Floats
+
+    def size(self, i: int) -> float:
+        """An upper bound of ‖u_i‖: of a proved row its own, else the root of its diagonal entry, if seen."""
+        if self.components[i] >= 0:
+            return float(self.sizes[i] + LOOSENED * self.bound[i])
+        value, seen = self.observations.pairs(np.array([i]), np.array([i]))
+        if not seen[0, 0]:
+            return np.inf
+        return float(np.sqrt(max(value[0, 0], 0.0) * (1 + LOOSENED * self.error.relative) + self.error.absolute))
+
+
+def proved_places(found: Determinacy) -> tuple[Floats, NDArray[np.int64]]:
+    """How far each proved row may be off in the frame of its component, and which that is.
+
+    Infinite and −1 for all others: what is ``generic`` proves nothing, and a stress carries no bound.
+    """
+    bound, components = np.full(len(found.rank_of), np.inf), np.full(len(found.rank_of), -1)
+    for number, group in enumerate(found.groups):
+        proved = (found.components == number) & (found.rank_of == PROVED) & group.inside
+        bound[proved], components[proved] = group.bound[proved], number
+    return bound, components
+
+
+def entry_bounds(
+    observations: Observations,
+    factor: Floats,
+    bound: Floats,
+    components: NDArray[np.int64],
+    error: DataError,
+    rows: Indices,
+    cols: Indices,
+) -> tuple[Floats, Floats]:
+    """Low and high ends for entries (rows[k], cols[k]), all in units of ``observations.unit``.
+
+    Parameters
+    ----------
+    observations : Observations
+    factor, bound : ndarray of shape (n, r) and (n,)
+        The fit, and how far each proved row may be off in the frame of its component.
+    components : int ndarray of shape (n,)
+        The component of each proved row, 0 the largest; −1 for rows that are not proved.
+    error : DataError
+    rows, cols : int ndarray of the same length
+    """
+    known = _Known(observations, factor, bound, components, error, np.linalg.norm(factor, axis=1))
+    low, high = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
+    size = {int(i): known.size(int(i)) for i in np.unique(np.concatenate([rows, cols]))}
+    programs: dict[int, list[tuple[int, int]]] = {}
+    for k, (i, j) in enumerate(zip(rows.tolist(), cols.tolist(), strict=True)):
+        value, seen = observations.pairs(np.array([i]), np.array([j]))
+        if seen[0, 0]:
+            low[k] = high[k] = value[0, 0]
+            continue
+        low[k], high[k] = _absence(observations, i, j)
+        most = size[i] * size[j] * (1 + 1e-12) if size[i] and size[j] else 0.0  # zero times anything is zero
+        low[k], high[k] = max(low[k], -most if i != j else 0.0), min(high[k], most)
+        if components[i] == components[j] >= 0:
+            here = float(factor[i] @ factor[j])
+            room = LOOSENED * float(size[i] * (bound[j] + error.relative * size[j]) + size[j] * bound[i])
+            low[k], high[k] = max(low[k], here - room), min(high[k], here + room)
+        elif components[i] == 0 or components[j] == 0:
+            outside, inside = (j, i) if components[i] == 0 else (i, j)
+            programs.setdefault(outside, []).append((k, inside))
+    largest = float(known.sizes[components >= 0].max(initial=0.0))
+    for i, wanted in programs.items():
+        _by_programs(known, i, (size[i], FURTHER * largest), wanted, low, high)
+    return np.minimum(low, high), np.maximum(low, high)
+
+
+def _absence(observations: Observations, i: int, j: int) -> tuple[float, float]:
+    tau = observations.scaled_threshold
+    values = np.full((1, 1), np.nan)
+    absent = [observations.absent(slice(a, a + 1), slice(b, b + 1), values)[0, 0] for a, b in ((i, j), (j, i))]
+    if tau is None or not any(absent):
+        return -np.inf, np.inf
+    return (-np.inf, tau) if observations.absence_says == "below" else (tau, np.inf)
+
+
+def _by_programs(
+    known: _Known, i: int, sizes: tuple[float, float], wanted: list[tuple[int, int]], low: Floats, high: Floats
+) -> None:
+    """Tighten the intervals of some entries of row i, (position, other row) each, against rows of component 0.
+
+    ``sizes`` bound ‖u_i‖: what is known, which may be infinite, and what is assumed then.
+    """
+    sized = bool(np.isfinite(sizes[0]))
+    reach = sizes[0] if sized else sizes[1]
+    observations, factor, error = known.observations, known.factor, known.error
+    inside = np.flatnonzero((known.components == 0) & (known.sizes > 0))
+    lengths = known.sizes[inside]
+    values, seen = observations.pairs(np.array([i]), inside)
+    values, seen = values[0], seen[0]
+    scale = float(np.abs(values[seen]).max(initial=0.0)) or 1.0
+    room = (
+        LOOSENED * (known.bound[inside] * reach + error.absolute + error.relative * lengths * reach) + ROUNDING * scale
+    )
+    # Every row at unit length: solvers drop what is small against one.
+    units, values, room = factor[inside] / lengths[:, None], values / lengths, room / lengths
+    A, b = [units[seen], -units[seen]], [(values + room)[seen], (room - values)[seen]]
+    tau = observations.scaled_threshold
+    absent = ~seen if observations.unknown is None else ~seen & ~_unknown(observations, i, inside)
+    if tau is not None and absent.any():
+        sign = 1.0 if observations.absence_says == "below" else -1.0
+        A.append(sign * units[absent])
+        b.append((sign * tau / lengths + room)[absent])
+    matrix, right = np.concatenate(A), np.concatenate(b)
+    for k, j in wanted:
+        size = float(known.sizes[j])
+        if size == 0:
+            continue
+        aim = factor[j] / size
+        slack = LOOSENED * float(known.bound[j]) * reach + ROUNDING * scale
+        low[k] = max(low[k], size * least(aim, matrix, right, reach, known=sized) - slack)
+        high[k] = min(high[k], -size * least(-aim, matrix, right, reach, known=sized) + slack)
+
+
+def _unknown(observations: Observations, i: int, cols: Indices) -> Bools:
+    assert observations.unknown is not None
+    return observations.unknown[i, cols] & observations.unknown[cols, i]

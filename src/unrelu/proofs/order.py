@@ -1,0 +1,89 @@
+"""An order of the rows, and axes, that depend on what was seen and not on where rows stand in the matrix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from unrelu.data.observations import Observations
+
+__all__ = ["canonical_frame", "canonical_order", "reordered"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Rows that look alike are told apart by what the rows they see look like, so many steps away.
+STEPS_AWAY = 6
+# A row points in a direction of its own if this share of it does.
+INDEPENDENT = 1e-2
+
+
+def canonical_order(observations: Observations) -> Indices:
+    """Rows by how many of their entries were seen, then by their sums, then by those of the rows they see.
+
+    Values are sorted before they are added, so that not even rounding depends on the order of the matrix. Rows that
+    look alike in all of this keep their order.
+    """
+    everyone = np.arange(observations.size)
+    values, seen = observations.pairs(everyone, everyone)
+    keys: list[Floats] = [
+        seen.sum(axis=1).astype(np.float64),
+        np.where(np.diag(seen), np.diag(values), -np.inf),
+        _sums(values),
+        _sums(values**2),
+    ]
+    number = np.random.default_rng(0).random(len(everyone))
+    classes = _classes(keys)
+    for _ in range(STEPS_AWAY):
+        keys += [_sums(values * number[classes]), _sums(seen * number[classes])]
+        before, classes = classes, _classes(keys)
+        if classes.max(initial=0) == before.max(initial=0):
+            break
+    return np.lexsort(keys[::-1])
+
+
+def _sums(values: Floats) -> Floats:
+    sums: Floats = np.sort(values, axis=1).sum(axis=1)
+    return sums
+
+
+def _classes(keys: list[Floats]) -> Indices:
+    """The class of each row: rows with equal keys have the same."""
+    _, classes = np.unique(np.array(keys).T, axis=0, return_inverse=True)
+    return classes.reshape(-1).astype(np.intp)
+
+
+def canonical_frame(factor: Floats) -> Floats:
+    """The factor turned so that its first independent rows are lower triangular: the Gram matrix alone decides how.
+
+    Examples
+    --------
+    >>> canonical_frame(np.array([[0.0, 2.0], [3.0, 4.0]])).tolist()
+    [[2.0, 0.0], [4.0, 3.0]]
+    """
+    rank = factor.shape[1]
+    axes = np.zeros((rank, 0))
+    for row in factor:
+        left = row - axes @ (axes.T @ row)
+        left -= axes @ (axes.T @ left)
+        if axes.shape[1] < rank and np.linalg.norm(left) > INDEPENDENT * np.linalg.norm(row):
+            axes = np.column_stack([axes, left / np.linalg.norm(left)])
+    if axes.shape[1] < rank:  # further axes, which no row points along
+        axes = np.column_stack([axes, np.linalg.svd(axes, full_matrices=True)[0][:, axes.shape[1] :]])
+    turned: Floats = factor @ axes
+    return turned
+
+
+def reordered(observations: Observations, order: Indices) -> Observations:
+    """The same observations with row ``order[k]`` as row k; nothing is checked again."""
+    data = observations.data
+    return replace(
+        observations,
+        data=data[order][:, order] if sp.issparse(data) else data[np.ix_(order, order)],
+        unknown=None if observations.unknown is None else observations.unknown[np.ix_(order, order)],
+        labels=None if observations.labels is None else tuple(observations.labels[k] for k in order),
+        seen_per_row=observations.seen_per_row[order],
+    )

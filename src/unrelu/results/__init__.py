@@ -1,0 +1,1 @@
+"""What comes out: completions, certificates, comparisons, and how they are stored."""

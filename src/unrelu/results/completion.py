@@ -1,0 +1,409 @@
+"""What comes out: the factor, how sure it is, and the matrix when asked for."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unrelu.auto.task import Attempt
+from unrelu.base.errors import CompletionWarning, InputError, unknown_name
+from unrelu.data.inputs import same_labels
+from unrelu.data.observations import Observations
+from unrelu.judge.floor import FINISHED
+from unrelu.judge.remarks import beyond_rank
+from unrelu.kernels.memory import require_memory
+from unrelu.kernels.threads import owning_the_cores
+from unrelu.loop.history import History, Stop, Verdict, finite
+from unrelu.model import factors
+from unrelu.proofs.agreement import cleared
+from unrelu.proofs.determinacy import LEVELS, Determinacy
+from unrelu.proofs.determine import determine
+from unrelu.proofs.direct import DataError
+from unrelu.proofs.intervals import entry_bounds, proved_places
+from unrelu.results.saving import read_fields, write_fields
+from unrelu.uncertainty.error_bars import ErrorBars, Noise
+from unrelu.uncertainty.rivals import rows_with_rivals
+
+__all__ = ["Completion"]
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """By how much a fit misses a seen entry, and which."""
+
+    size: float
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """A completed matrix M ≈ UUᵀ, kept as its factor; nothing n×n is stored but a reference to the input.
+
+    Attributes
+    ----------
+    factor : ndarray of shape (n, rank)
+        U. Determined up to a rotation of its columns.
+    verdict : Verdict
+        How the run ended: ``converged``, ``code``, ``reason``.
+    history : History
+        One record per iteration.
+    objective : float
+        F at ``factor``.
+    residual : float
+        √(4F) / ‖M_Ω‖_F: the misfit on the seen entries (and on absent ones, if the loss listens to them), relative.
+    method, start, loss : str
+        What was used.
+    source : the caller's matrix, or None
+        What the completion was made from: a reference, not a copy, which :meth:`filled` reads. None after :meth:`load`.
+    seen : tuple of (int, float)
+        How many entries were seen, and ‖M_Ω‖_F.
+    iteration : int
+        Which record of the history is that of ``factor``: the last, unless the run did not converge.
+    labels : tuple or None
+        Row and column labels, if the input had them.
+    undetermined_rows : int ndarray
+        Rows of which too little was seen to place them among the others; completed as well as may be.
+    left, right : ndarray of shape (n, k) or None
+        A two-factor method's own L and R; ``factor`` is then that of the nearest positive semidefinite matrix.
+    apart : float
+        ‖LRᵀ − UUᵀ‖_F / ‖UUᵀ‖_F: how far those two are from each other.
+    pairs : {"auto", "one", "independent"}
+        Whether (i, j) and (j, i) carry one noise or two; for the error bars.
+    threshold, side, unknown
+        What absence says: ``threshold``, ``seen`` and ``unknown`` of :func:`unrelu.complete`. ``unknown`` is a
+        reference, and None after :meth:`load`.
+    seconds, cpu_seconds : float
+        What the whole call took, by the clock and of the processor; the history counts the iterations' own time.
+    attempts : tuple of Attempt
+        Every start that ``auto`` tried, with the objective it ended at; empty for a named method. None ended lower.
+    """
+
+    factor: Array
+    verdict: Verdict
+    history: History
+    objective: float
+    residual: float
+    method: str
+    start: str
+    loss: str
+    source: Any = field(default=None, repr=False)
+    seen: tuple[int, float] = (0, 0.0)
+    iteration: int = -1
+    labels: tuple[Any, ...] | None = field(default=None, repr=False)
+    undetermined_rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
+    left: Array | None = field(default=None, repr=False)
+    right: Array | None = field(default=None, repr=False)
+    apart: float = 0.0
+    pairs: str = "auto"
+    threshold: float | None = 0.0
+    side: str = "above"
+    unknown: Any = field(default=None, repr=False)
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    attempts: tuple[Attempt, ...] = field(default=(), repr=False)
+
+    @property
+    def rank(self) -> int:
+        """Number of columns of the factor."""
+        return int(self.factor.shape[1])
+
+    @property
+    def size(self) -> int:
+        """n, the number of rows."""
+        return int(self.factor.shape[0])
+
+    def entries(self, rows: ArrayLike, cols: ArrayLike) -> Array:
+        """Entries of the fit at integer positions that broadcast against each other."""
+        return factors.entries(self.factor, rows, cols)
+
+    def matrix(self, undetermined: str = "keep") -> Any:
+        """The fit everywhere, UUᵀ: an n×n array, or a data frame if the input was one.
+
+        Parameters
+        ----------
+        undetermined : {"keep", "nan"}
+            ``nan`` blanks the entries that the data do not determine; see :attr:`determinacy`.
+        """
+        result = self._dense()
+        return self._framed(self._blanked(result) if _blank(undetermined) else result)
+
+    def filled(self, X: Any = None, undetermined: str = "keep") -> Any:
+        """Seen entries as they were given (one seen one way round is copied to the other), the rest from the fit.
+
+        Parameters
+        ----------
+        X : optional
+            The matrix that was completed; needed only after :meth:`load`, which does not bring it back.
+        undetermined : {"keep", "nan"}
+            ``nan`` blanks the unseen entries that the data do not determine.
+        """
+        observations = self.seen_entries(X)
+        result = self._dense()
+        result = self._blanked(result) if _blank(undetermined) else result
+        n, band, whole = self.size, 256, slice(0, self.size)
+        for start in range(0, n, band):
+            rows = slice(start, min(start + band, n))
+            # The matrix is symmetric: what was seen one way round is known the other way round too.
+            for known in (observations.block(whole, rows).T, observations.block(rows, whole)):
+                seen = ~np.isnan(known)
+                result[rows][seen] = known[seen]
+        return self._framed(result)
+
+    def seen_entries(self, X: Any = None) -> Observations:
+        """What was seen, read again from the caller's matrix; refused if that has changed meanwhile."""
+        return self._read(X, threshold=None)
+
+    def _read(self, X: Any = None, **absence: Any) -> Observations:
+        matrix = self.source if X is None else X
+        if matrix is None:
+            raise InputError("this completion does not hold the seen entries; pass the matrix that was completed as X")
+        same_labels(matrix, self.labels, "X")
+        observations = Observations.of(matrix, **absence)
+        if observations.size != self.size:
+            raise InputError(f"X must have {self.size} rows like the completed matrix, got {observations.size}")
+        if (observations.count, observations.norm) != self.seen:
+            raise InputError(
+                f"X has changed since it was completed ({self.seen[0]} entries then, {observations.count} now; "
+                "or their values differ); pass the matrix as it was"
+            )
+        return observations
+
+    def with_data(self, X: Any, unknown: Any = None) -> Completion:
+        """The same completion with the matrix it was made from: what :meth:`load` does not bring back."""
+        self.seen_entries(X)
+        return replace(self, source=X, unknown=unknown)
+
+    def with_verdict(self, verdict: Verdict, undetermined_rows: NDArray[np.intp]) -> Completion:
+        """The same completion with more to say; what was found out about its rows is kept."""
+        other = replace(self, verdict=verdict, undetermined_rows=undetermined_rows)
+        if "_judged" in self.__dict__ and other.at_floor == self.at_floor:
+            other.__dict__["_judged"] = self.__dict__["_judged"]
+        return other
+
+    def observed(self) -> Observations:
+        """What was seen and what absence says, read again from the caller's matrix."""
+        return self._read(threshold=self.threshold, seen=self.side, unknown=self.unknown)
+
+    @cached_property
+    def _judged(self) -> tuple[Observations, DataError, Determinacy]:
+        with owning_the_cores():
+            observations = self.observed()
+            factor = self.factor.astype(np.float64) / np.sqrt(observations.unit)
+            error = DataError.of(observations, self.rank, None)
+            # The objective of a method with two factors is not that of UUᵀ.
+            # Its square may be too small for a number, what is relative is not.
+            misfit = self.residual * observations.scaled_norm if self.left is None else np.inf
+            rng = np.random.default_rng([self.size, self.rank])  # the same question, the same answer
+            found = determine(observations, factor, error, misfit, rng, at_floor=self.at_floor)
+            if self.verdict.code is Stop.FITTED_TO_NOISE:
+                found = found.at_most_local(rows_with_rivals(observations, factor, found.determined, self.pairs, rng))
+            return observations, error, found
+
+    @property
+    def at_floor(self) -> bool:
+        """Whether the fit is as good as the data allow, at this rank; above its floor no row is called determined."""
+        exact = self.residual <= FINISHED[self.factor.dtype.name]
+        return self.verdict.answered or (self.verdict.code is Stop.UNDERDETERMINED and exact)
+
+    @property
+    def determinacy(self) -> NDArray[np.str_]:
+        """Per row ``proved``, ``generic``, ``local`` or ``no``, relative to its component; found when first asked for.
+
+        ``proved``: one place only, by linear steps with error bounds. ``generic``: one place for factors in general
+        position (with noise: if the data were as the fit has them). ``local``: it cannot move a little, but may have
+        another place. ``no``: it can move. :func:`unrelu.certify` looks for further proofs, and explains.
+        """
+        return self._judged[2].level
+
+    @property
+    def determined(self) -> NDArray[np.bool_]:
+        """The largest set of rows among which every entry has one value: ``proved`` or ``generic``, one component."""
+        return self._judged[2].determined
+
+    @property
+    def components(self) -> NDArray[np.int64]:
+        """Which component each row belongs to, 0 the largest, −1 for none: between components there is no frame."""
+        return self._judged[2].components
+
+    def entry_determinacy(self, rows: ArrayLike, cols: ArrayLike) -> NDArray[np.str_]:
+        """One of the four words for entries at integer positions that broadcast; a seen entry is ``proved``."""
+        i, j = self._places(rows, cols)
+        seen = self._judged[0].times_seen(i.ravel(), j.ravel()) > 0
+        return np.array(LEVELS)[self._judged[2].of_entries(i.ravel(), j.ravel(), seen)].reshape(i.shape)
+
+    def bounds(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Guaranteed (low, high) for entries at integer positions that broadcast.
+
+        The truth is inside if it is a positive semidefinite matrix of this rank and the seen entries are exact. Only
+        what follows from that is used: seen entries, what absence says, norms from seen diagonal entries, rows that are
+        ``proved`` with their error bounds, and linear programs against the largest group of those (where a row's own
+        norm was not seen, it is taken to be at most 10⁴ times the largest of them). Where the fit does not agree with
+        the data, as with noise, nothing is proved, and the first three are all there is.
+        """
+        i, j = self._places(rows, cols)
+        observations, error, found = self._judged
+        factor, _ = cleared(observations, self.factor.astype(np.float64) / np.sqrt(observations.unit))
+        bound, components = proved_places(found)
+        low, high = entry_bounds(observations, factor, bound, components, error, i.ravel(), j.ravel())
+        return low.reshape(i.shape) * observations.unit, high.reshape(i.shape) * observations.unit
+
+    def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        i, j = (factors.positions_checked(index, self.size) % self.size for index in (rows, cols))
+        i, j = np.broadcast_arrays(i, j)
+        return i, j
+
+    def _blanked(self, matrix: Array) -> Array:
+        observations, _, found = self._judged
+        everyone = np.arange(self.size)
+        for row in range(self.size):
+            if found.determined[row] and found.determined.all():
+                continue
+            seen = observations.times_seen(np.full(self.size, row), everyone) > 0
+            known = found.of_entries(np.full(self.size, row), everyone, seen) >= LEVELS.index("generic")
+            matrix[row, ~known] = np.nan
+        return matrix
+
+    @property
+    def noise(self) -> Noise:
+        """Noise level of the seen entries, with degrees of freedom; after :meth:`load` call ``error_bars(X)`` first."""
+        return self.error_bars().noise
+
+    def standard_errors(self, rows: ArrayLike, cols: ArrayLike, X: Any = None) -> Any:
+        """Standard errors of the fit at integer positions that broadcast; infinite in rows that are not determined.
+
+        Parameters
+        ----------
+        rows, cols : array of int
+        X : optional
+            The matrix that was completed; needed only after :meth:`load`.
+        """
+        return self.error_bars(X).standard_errors(rows, cols)
+
+    def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
+        """(low, high): between them the noiseless entry lies with probability ``level``.
+
+        Where the noise is so large that it decided what was seen, or the data are not of this rank, they do not cover
+        as often, and a :class:`~unrelu.CompletionWarning` says so.
+
+        Parameters
+        ----------
+        rows, cols : array of int
+            Positions that broadcast against each other.
+        level : float, default 0.95
+        X : optional
+            The matrix that was completed; needed only after :meth:`load`.
+        """
+        bars = self.error_bars(X)
+        if bars.caution is not None:
+            warnings.warn(CompletionWarning(bars.caution), stacklevel=2)
+        return bars.interval(rows, cols, level)
+
+    def error_bars(self, X: Any = None) -> ErrorBars:
+        """The error bars of this fit, made when first asked for; ``error_bars().method`` says how they were found."""
+        if X is not None or "_error_bars" not in self.__dict__:
+            seen = self.seen_entries(X) if X is not None or self.source is None else self._judged[0]
+            doubt = beyond_rank(self.rank) if self.verdict.code is Stop.BEST_OF_RANK else None
+            made = ErrorBars(self.factor, seen, pairs=self.pairs, determined=self._determined_rows(), doubt=doubt)
+            self.__dict__["_error_bars"] = made  # as functools.cached_property does
+        return self.__dict__["_error_bars"]
+
+    def _determined_rows(self) -> NDArray[np.bool_]:
+        """Rows whose entries have finite errors."""
+        if self.source is None:  # only the quick answer came back with the file
+            determined = np.ones(self.size, bool)
+            determined[self.undetermined_rows] = False
+            return determined
+        return self.determined
+
+    def _dense(self) -> Array:
+        require_memory(self.size**2 * self.factor.itemsize, f"a {self.size}×{self.size} matrix")
+        return factors.dense(self.factor)
+
+    def _framed(self, values: Array) -> Any:
+        if not (hasattr(self.source, "index") and hasattr(self.source, "columns")):
+            return values
+        return type(self.source)(values, index=self.source.index, columns=self.source.columns)
+
+    def summary(self) -> dict[str, Any]:
+        """What a person or a program wants to know at a glance, ready for JSON."""
+        here, last = self.history[self.iteration], self.history[-1]
+        about = {
+            "size": self.size,
+            "rank": self.rank,
+            "converged": self.verdict.converged,
+            "code": self.verdict.code.value,
+            "reason": self.verdict.reason,
+            "method": self.method,
+            "start": self.start,
+            "loss": self.loss,
+            "iterations": last.iteration,
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
+            "objective": self.objective,
+            "residual": self.residual,
+            "gradient_norm": here.gradient_norm,
+            "error": here.error,
+            "apart": self.apart,
+            "tried": [attempt.start for attempt in self.attempts],
+            "undetermined_rows": self.undetermined_rows.tolist(),
+            "determined_share": self.determined_share,
+            "largest_misfit": None if self.largest_misfit is None else asdict(self.largest_misfit),
+        }
+        return finite(about)
+
+    @property
+    def determined_share(self) -> float | None:
+        """Share of the rows that the data determine; None after :meth:`load`, until the data are there again."""
+        if not self.at_floor:
+            return 0.0
+        return None if self.source is None else float(np.mean(self.determined))
+
+    @cached_property
+    def largest_misfit(self) -> Misfit | None:
+        """The seen entry that the fit misses most; None after :meth:`load`, until the data are there again."""
+        if self.source is None:
+            return None
+        observations = self.seen_entries()
+        n, band, found = self.size, 256, Misfit(0.0, 0, 0)
+        factor = self.factor.astype(np.float64) / np.sqrt(observations.unit)
+        for start in range(0, n, band):
+            rows = slice(start, min(start + band, n))
+            gap = np.abs(observations.block(rows, slice(0, n)) / observations.unit - factor[rows] @ factor.T)
+            gap[np.isnan(gap)] = -1
+            i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
+            if gap[i, j] * observations.unit > found.size:
+                found = Misfit(float(gap[i, j]) * observations.unit, start + int(i), int(j))
+        return found
+
+    def __str__(self) -> str:
+        return (
+            f"{self.size}×{self.size} matrix completed at rank {self.rank} by {self.method} from {self.start} "
+            f"({self.loss} loss), relative residual {self.residual:.2g}; {self.verdict}"
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write factor, verdict, history and labels to an ``.npz`` file; the data it was made from are not kept.
+
+        The file is written beside its target and moved into place, so an interrupted save leaves the old one whole.
+        """
+        write_fields(path, self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Completion:
+        """Read what :meth:`save` wrote; labels come back as text."""
+        return read_fields(path, cls)
+
+
+def _blank(undetermined: Any) -> bool:
+    if undetermined not in ("keep", "nan"):
+        raise unknown_name("undetermined", undetermined, ["keep", "nan"])
+    return bool(undetermined == "nan")

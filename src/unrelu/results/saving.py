@@ -1,0 +1,101 @@
+"""Completions on the disk: one ``.npz`` file with the factors and, as JSON, everything else that is not the data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from unrelu.auto.task import Attempt
+from unrelu.base.errors import InputError
+from unrelu.io.disk import replacing
+from unrelu.loop.history import History, Record, Stop, Verdict, finite
+
+__all__ = ["read_fields", "write_fields"]
+
+Made = TypeVar("Made")
+
+FORMAT = 1
+# Fields that are written as they are.
+PLAIN = (
+    "objective",
+    "residual",
+    "method",
+    "start",
+    "loss",
+    "apart",
+    "iteration",
+    "pairs",
+    "threshold",
+    "side",
+    "seconds",
+    "cpu_seconds",
+)
+# What files from before a field was added have for it.
+SINCE = {"pairs": "auto", "threshold": 0.0, "side": "above", "seconds": 0.0, "cpu_seconds": 0.0}
+
+
+def write_fields(path: str | Path, completion: Any) -> None:
+    """Write a completion beside its target and move it into place."""
+    path = Path(path)
+    if path.suffix != ".npz":
+        raise InputError(f"a completion is saved as .npz, got {path.name!r}; write {path.stem + '.npz'!r}")
+    about: dict[str, Any] = {name: getattr(completion, name) for name in PLAIN} | {
+        "format": FORMAT,
+        "verdict": {"code": completion.verdict.code.value, "reason": completion.verdict.reason},
+        "history": completion.history.as_rows(),
+        "seen": list(completion.seen),
+        "attempts": [finite(asdict(attempt)) for attempt in completion.attempts],
+        "undetermined_rows": completion.undetermined_rows.tolist(),
+        "labels": None if completion.labels is None else [str(label) for label in completion.labels],
+    }
+    own = {name: getattr(completion, name) for name in ("left", "right") if getattr(completion, name) is not None}
+    with replacing(path) as temporary, open(temporary, "wb") as stream:
+        np.savez(stream, factor=completion.factor, about=np.array(json.dumps(finite(about), allow_nan=False)), **own)
+
+
+def read_fields(path: str | Path, make: Callable[..., Made]) -> Made:
+    """What ``make`` makes of the fields in a file; whatever is wrong with it is one sentence."""
+    path = Path(path)
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
+            about = json.loads(str(stored["about"]))
+            arrays = {name: stored[name] for name in ("factor", "left", "right") if name in stored.files}
+        for array in (arrays["factor"], *arrays.values()):
+            if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
+                raise InputError(
+                    f"{path.name} must hold factors of two dimensions with finite numbers, got shape {array.shape} "
+                    f"of {array.dtype}; save the completion anew"
+                )
+        if about["format"] != FORMAT:
+            raise InputError(f"{path.name} has format {about['format']}, this version reads {FORMAT}; save it anew")
+        about = {**SINCE, **_representable(about)}
+        return make(
+            **arrays,
+            **{name: about[name] for name in PLAIN},
+            verdict=Verdict(Stop(about["verdict"]["code"]), about["verdict"]["reason"]),
+            history=History([Record(**_representable(record)) for record in about["history"]]),
+            labels=None if about["labels"] is None else tuple(about["labels"]),
+            seen=(int(about["seen"][0]), float(about["seen"][1])),
+            undetermined_rows=np.array(about["undetermined_rows"], np.intp),
+            attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
+        )
+    except FileNotFoundError:
+        raise InputError(f"no such file: {path}") from None
+    except InputError:
+        raise
+    except Exception as error:  # a damaged file may make NumPy, zipfile or the lines above raise almost anything
+        if "allow_pickle" in str(error):  # NumPy's advice for what is no array; it would run code
+            raise InputError(
+                f"{path.name} is not a saved completion, nor any NumPy file; name one that Completion.save wrote"
+            ) from None
+        raise InputError(f"{path.name} is not a saved completion, or only half of one ({error})") from None
+
+
+def _representable(about: dict[str, Any]) -> dict[str, Any]:
+    """An objective too large for a number is written as null, for JSON has no infinity; it is infinite again here."""
+    return {**about, "objective": float("inf") if about["objective"] is None else about["objective"]}

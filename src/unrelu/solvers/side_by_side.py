@@ -1,0 +1,115 @@
+"""Hundreds of starts of a small problem at once: Levenberg and Marquardt's steps for all of them in the same products.
+
+At n = 8 and rank 3 a run has 24 unknowns, and nearly all of its time is overhead. Two hundred runs side by side cost
+hardly more than one, and what they do not find is most likely not there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.base.budget import checkpoint
+from unrelu.problems.psd import PSDProblem
+
+__all__ = ["MOST_UNKNOWNS", "all_of_many", "best_of_many", "count_of_starts"]
+
+Floats = NDArray[np.float64]
+
+# Problems with more unknowns have starts one by one; so many numbers in the equations of all starts, and most starts.
+MOST_UNKNOWNS, NUMBERS, MOST_STARTS = 150, 1.5e6, 256
+STEPS = 40
+# A start whose last ten steps left more than this share of its objective goes nowhere.
+IDLE = 0.98
+
+
+def count_of_starts(unknowns: int) -> int:
+    """How many starts are worth their time."""
+    return int(min(MOST_STARTS, NUMBERS / max(unknowns, 1) ** 2))
+
+
+def best_of_many(
+    problem: PSDProblem, rng: np.random.Generator, around: NDArray[Any] | None = None, most: int = MOST_STARTS
+) -> Floats:
+    """The factor (in units) with the lowest objective that many starts lead to, ``most`` at most."""
+    U, values = all_of_many(problem, rng, around, most)
+    best: Floats = U[int(np.argmin(values))]
+    return best
+
+
+def all_of_many(
+    problem: PSDProblem, rng: np.random.Generator, around: NDArray[Any] | None = None, most: int = MOST_STARTS
+) -> tuple[Floats, Floats]:
+    """Where many starts end, of shape (b, n, r), and the squares of what they miss.
+
+    A third of the starts are random; a third are ``around``, with some rows thrown anywhere; a third mirror some of its
+    rows, for a mirror image of a group of rows is what a wrong fit most often has.
+    """
+    n, r = problem.size, problem.rank
+    weights, absent, target, sign = _dense(problem)
+    count = min(max(count_of_starts(n * r), 8), most)
+    size = np.sqrt(problem.norm / np.sqrt(problem.observations.count) / np.sqrt(r))
+    starts = size * rng.standard_normal((count, n, r)) * rng.uniform(0.5, 2.0, (count, 1, 1))
+    if around is not None:
+        some = rng.random((count, n, 1)) < rng.uniform(0.1, 0.7, (count, 1, 1))
+        third = count // 3
+        starts[:third] = np.where(some[:third], starts[:third], around)
+        for k in range(third, 2 * third):
+            normal = rng.standard_normal(r)
+            normal /= np.linalg.norm(normal)
+            mirrored = around - 2 * np.outer(around @ normal, normal)
+            starts[k] = np.where(some[k], mirrored, around) + 0.1 * size * rng.standard_normal((n, r))
+    return _descended(starts, weights, absent, target, sign)
+
+
+def _dense(problem: PSDProblem) -> tuple[Floats, NDArray[np.bool_], Floats, float]:
+    """Weights of seen pairs, which pairs are absent, and what both are compared with."""
+    observations, everyone = problem.observations, np.arange(problem.size)
+    target, seen = observations.pairs(everyone, everyone)
+    absent = np.zeros(seen.shape, dtype=bool)
+    if problem.loss.uses_absence:
+        absent = observations.absent_pairs(everyone, everyone, seen)
+        target[absent] = observations.scaled_threshold or 0.0
+    return seen.astype(np.float64), absent, target, 1.0 if observations.absence_says == "below" else -1.0
+
+
+def _descended(
+    U: Floats, weights: Floats, absent: NDArray[np.bool_], target: Floats, sign: float
+) -> tuple[Floats, Floats]:
+    count, n, r = U.shape
+    damping = np.full(count, 1e-2)
+
+    def off(places: Floats) -> tuple[Floats, Floats]:
+        gap = places @ places.transpose(0, 2, 1) - target
+        active = np.where(absent & (sign * gap > 0), 1.0, weights)
+        return gap * active, active
+
+    gap, active = off(U)
+    values = np.einsum("bij,bij->b", gap, gap)
+    going, mark = np.arange(count), values.copy()
+    each = np.arange(n)
+    for step in range(1, STEPS + 1):
+        checkpoint()
+        V, S = U[going], active[going]
+        H = S[:, :, None, :, None] * V.transpose(0, 2, 1)[:, None, :, :, None] * V[:, :, None, None, :]
+        own = (S @ (V[..., :, None] * V[..., None, :]).reshape(len(going), n, r * r)).reshape(-1, n, r, r)
+        H[:, each, :, each, :] += own.transpose(1, 0, 2, 3)
+        H = H.reshape(len(going), n * r, n * r)
+        scale = np.einsum("bii->b", H) / (n * r) + 1e-300
+        H[:, np.arange(n * r), np.arange(n * r)] += (damping[going] * scale)[:, None]
+        gradient = (gap[going] @ V).reshape(len(going), n * r, 1)
+        tried = V - np.linalg.solve(H, gradient).reshape(-1, n, r)
+        there, theirs = off(tried)
+        reached = np.einsum("bij,bij->b", there, there)
+        better = reached < values[going]
+        won = going[better]
+        U[won], gap[won], active[won], values[won] = tried[better], there[better], theirs[better], reached[better]
+        damping[going] = np.where(better, np.maximum(damping[going] / 6, 1e-10), damping[going] * 6)
+        if step % 10 == 0:
+            going = going[(values[going] < IDLE * mark[going]) & (values[going] > 1e-24 * np.sum(target**2))]
+            mark = values.copy()
+            if going.size == 0:
+                break
+    return U, values

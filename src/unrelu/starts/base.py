@@ -1,0 +1,76 @@
+"""What a start is: a factor, or two, for a solver to begin from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.data.observations import Observations
+
+__all__ = ["Start", "scale_of"]
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Start:
+    """A frozen dataclass whose call returns a factor; ``name`` is what a caller may write instead of it.
+
+    Examples
+    --------
+    A start of one's own, in ten lines:
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Flat(Start):
+    ...     level: float = 1.0
+    ...     name = "flat"
+    ...
+    ...     def __call__(self, observations, rank, rng):
+    ...         noise = 0.01 * rng.standard_normal((observations.size, rank))
+    ...         return (self.level + noise).astype(observations.dtype)
+    >>> import unrelu
+    >>> X = np.outer([1.0, 2, 3], [1.0, 2, 3])
+    >>> unrelu.complete(X, rank=1, start=Flat(), rng=0).start
+    'flat'
+    """
+
+    name: ClassVar[str]
+
+    def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
+        """A factor of shape (n, rank), in the caller's units and the dtype of the data."""
+        raise NotImplementedError
+
+    def pair(self, observations: Observations, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Two factors for methods that have two: the same one twice, unless the start says otherwise."""
+        factor = self(observations, rank, rng)
+        return factor, factor
+
+
+def scale_of(observations: Observations, Y: Array) -> float:
+    """The factor s by which s·YYᵀ, looked at through the same threshold, has the rms of the seen entries.
+
+    At τ = 0 the threshold leaves the rms of a symmetric distribution alone and s is a plain ratio; otherwise
+    mean{(sq)² : sq on the seen side} grows with s, and bisection finds it.
+    """
+    target = observations.scaled_norm**2 / observations.count
+    other = np.roll(Y, 1, axis=0) if len(Y) > 1 else Y
+    q = np.einsum("ik,ik->i", Y, other)
+    plain = float(np.sqrt(target / np.mean(q**2))) if target > 0 else 1.0
+    tau = observations.scaled_threshold
+    if tau is None or tau == 0 or target == 0:
+        return plain
+    side = q if observations.seen == "above" else -q
+    bar = tau if observations.seen == "above" else -tau
+    low, high = plain * 1e-3, plain * 1e3
+    for _ in range(60):
+        middle = float(np.sqrt(low * high))
+        visible = middle * side[middle * side >= bar]
+        if visible.size == 0 or np.mean(visible**2) < target:
+            low = middle
+        else:
+            high = middle
+    return float(np.sqrt(low * high))

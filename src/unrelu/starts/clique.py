@@ -1,0 +1,35 @@
+"""Rows placed from one block that was seen in full."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.base.errors import InputError
+from unrelu.data.observations import Observations
+from unrelu.placing.placement import best_placement
+from unrelu.starts.base import Start
+
+__all__ = ["Clique"]
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Clique(Start):
+    """Rows placed from one fully seen block, :mod:`unrelu.placing.placement`; without noise it is the answer."""
+
+    name = "clique"
+
+    def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
+        """A factor of shape (n, rank) in the dtype of the data."""
+        placement = best_placement(observations, rank, rng)
+        if placement is None:
+            raise InputError(
+                f"no fully seen block of rank {rank} was found, which start 'clique' needs; try 'tailored'"
+            )
+        factor = placement.completed(observations) * np.sqrt(observations.unit)
+        return factor.astype(observations.dtype)

@@ -1,0 +1,121 @@
+"""Starts that solve smaller or larger problems on the way: one rank up at a time, one down at a time, or both.
+
+Where no fully seen block gives a seed (high rank), following the solution from rank to rank finds what one start from
+scratch misses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from unrelu.data.observations import Observations
+from unrelu.loop.run import run
+from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
+from unrelu.model.losses import Observed, OneSided
+from unrelu.problems.psd import PSDProblem
+from unrelu.solvers.gauss_newton import GaussNewton
+from unrelu.starts.base import Start
+from unrelu.starts.spectral import Tailored
+
+__all__ = ["RankIncreasing", "Shrinking", "lowest_residual_eigenpair", "shrunk", "staircase", "wider"]
+
+Array = NDArray[np.floating[Any]]
+
+# Solves on the way need not be exact.
+ON_THE_WAY = RelativeGradientNormBelow(1e-6) | MaxIterations(40)
+# How far above its rank the staircase climbs.
+STEPS_UP = 3
+
+
+def _problem(observations: Observations, rank: int) -> PSDProblem:
+    return PSDProblem(observations, rank, Observed() if observations.threshold is None else OneSided())
+
+
+def _solved(problem: PSDProblem, factor: Array) -> Array:
+    return run(problem, GaussNewton(), (factor, factor), ON_THE_WAY, keep=False).point.factor
+
+
+def lowest_residual_eigenpair(problem: PSDProblem, factor: Array) -> tuple[float, Array]:
+    """The most negative eigenvalue of S ∘ (UUᵀ − T) with its vector: the direction in which adding rank helps most.
+
+    ∇F = (S ∘ (UUᵀ − T))U vanishes at a stationary point. If no eigenvalue is negative there either, U is a global
+    minimiser over positive semidefinite matrices of every rank, F being convex in UUᵀ.
+    """
+    n = problem.size
+
+    def times(v: Array) -> Array:
+        return problem.kernel.residual_times(factor, np.asarray(v, problem.dtype).reshape(n, -1))
+
+    if n < 50:
+        values, vectors = np.linalg.eigh(times(np.eye(n, dtype=problem.dtype)).astype(np.float64))
+        return float(values[0]), vectors[:, 0].astype(problem.dtype)
+    operator = LinearOperator((n, n), matvec=times, matmat=times, dtype=problem.dtype)
+    start = np.random.default_rng(0).standard_normal(n).astype(problem.dtype)
+    values, vectors = eigsh(operator, k=1, which="SA", v0=start, tol=1e-3)
+    return float(values[0]), vectors[:, 0]
+
+
+def wider(problem: PSDProblem, factor: Array) -> Array:
+    """With one column more: the direction in which adding rank helps most."""
+    value, vector = lowest_residual_eigenpair(problem, factor)
+    size = np.sqrt(max(-value, 1e-3 * problem.norm / problem.size))
+    return np.hstack([factor, (size * vector[:, None]).astype(problem.dtype)])
+
+
+def _one_less(factor: Array) -> Array:
+    """Without its weakest direction."""
+    left, values, _ = np.linalg.svd(factor, full_matrices=False)
+    return (left * values)[:, :-1]
+
+
+def staircase(problem: PSDProblem, factor: Array) -> Array:
+    """From a stationary point up by the residual's most negative directions, and back down by the weakest ones."""
+    top = min(factor.shape[1] + STEPS_UP, problem.size)
+    while factor.shape[1] < top:
+        factor = wider(problem, factor)
+        factor = _solved(problem.at_rank(factor.shape[1]), factor)
+    return shrunk(problem, factor, solved=True)
+
+
+def shrunk(problem: PSDProblem, factor: Array, *, solved: bool = False) -> Array:
+    """Down to the problem's rank by the weakest direction at a time, each rank on the way solved."""
+    while factor.shape[1] > problem.rank:
+        factor = factor if solved else _solved(problem.at_rank(factor.shape[1]), factor)
+        factor, solved = _one_less(factor), False
+    return factor
+
+
+@dataclass(frozen=True)
+class RankIncreasing(Start):
+    """Solve at rank 1, add the most negative direction of the residual, solve again, up to the rank."""
+
+    name = "rank-increasing"
+
+    def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
+        """A factor of shape (n, rank) in the dtype of the data."""
+        problem = _problem(observations, rank)
+        root = observations.dtype.type(np.sqrt(observations.unit))
+        factor = Tailored()(observations, 1, rng) / root
+        while True:
+            factor = _solved(problem.at_rank(factor.shape[1]), factor)
+            if factor.shape[1] == rank:
+                return factor * root
+            factor = wider(problem, factor)
+
+
+@dataclass(frozen=True)
+class Shrinking(Start):
+    """Solve at twice the rank, remove the weakest direction, solve again, down to the rank."""
+
+    name = "shrinking"
+
+    def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
+        """A factor of shape (n, rank) in the dtype of the data."""
+        problem = _problem(observations, rank)
+        root = observations.dtype.type(np.sqrt(observations.unit))
+        return shrunk(problem, Tailored()(observations, min(2 * rank, observations.size), rng) / root) * root

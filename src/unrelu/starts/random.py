@@ -1,0 +1,64 @@
+"""Starts drawn at random: normal factors, and normal entries in the gaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.data.observations import Observations
+from unrelu.kernels.bands import BandKernel
+from unrelu.kernels.truncated import truncated_svd
+from unrelu.model.factors import nearest_psd
+from unrelu.model.losses import OneSided
+from unrelu.starts.base import Start, scale_of
+
+__all__ = ["Gaussian", "RandomFill"]
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Gaussian(Start):
+    """Independent normal entries, scaled to the data; methods with two factors get two draws."""
+
+    name = "gaussian"
+
+    def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
+        """One draw."""
+        return self.pair(observations, rank, rng)[0]
+
+    def pair(self, observations: Observations, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Two draws."""
+        Y = rng.standard_normal((2, observations.size, rank))
+        Y *= np.sqrt(scale_of(observations, Y[0]) * observations.unit)
+        left, right = Y.astype(observations.dtype)
+        return left, right
+
+
+@dataclass(frozen=True)
+class RandomFill(Start):
+    """The seen entries, and independent normal ones moved to their side elsewhere: two factors of the leading part.
+
+    It is where the paper's PAM is after its first step. The noise has the size it has there, the rms of the seen
+    entries over the square root of the rank.
+    """
+
+    name = "random-fill"
+
+    def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
+        """The factor of the nearest positive semidefinite matrix."""
+        return nearest_psd(*self.pair(observations, rank, rng), rank)[0]
+
+    def pair(self, observations: Observations, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Both factors."""
+        n, bands = observations.size, BandKernel(observations, OneSided())
+        filled = rng.standard_normal((n, n)).astype(observations.dtype)
+        filled *= observations.scaled_norm / np.sqrt(observations.count * rank)
+        for band in bands.bands:
+            bands.clip(band, filled[band.rows])
+        found = truncated_svd(filled, rank)
+        root = np.sqrt(found.values * observations.unit)
+        return (found.left * root).astype(observations.dtype), (found.right * root).astype(observations.dtype)

@@ -1,0 +1,133 @@
+"""Where to start: the paper's three starts, for any threshold, side and scale of the data.
+
+The paper draws Y with standard normal entries and takes Q = YYᵀ as a stand-in for what it cannot see. Here Q is first
+scaled to the data, so that multiplying the data by c multiplies the start by √c, and an unseen entry known to lie below
+the threshold τ is given τ − |q − τ|: the draw itself if it lies there, else its mirror image. At τ = 0 this is the
+paper's −|q|.
+
+Two corrections to the printed text. Columns are scaled by the square roots of the eigenvalues (orthonormal columns, as
+printed, start at the wrong scale and reach the planted matrix less often). And the top *algebraic* eigenvalues are
+taken, not the top singular values, which may belong to negative eigenvalues.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.data.observations import Observations
+from unrelu.kernels.pairs import pair_block
+from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
+from unrelu.starts.base import Start, scale_of
+
+__all__ = ["Filled", "RandomImputation", "RandomSpectral", "Spectral", "Tailored"]
+
+Array = NDArray[np.floating[Any]]
+
+# A column of U that is exactly zero stays zero under every gradient method: keep a little of each.
+SMALLEST_EIGENVALUE = 1e-4
+
+
+@dataclass(frozen=True)
+class Filled(Start):
+    """Top eigenvectors of the seen matrix with its gaps filled.
+
+    Parameters
+    ----------
+    scaled : bool, default True
+        Scale column k by the square root of the k-th eigenvalue; False: orthonormal columns, which the paper prints. Q
+        is scaled to the data either way, which it does not.
+    """
+
+    scaled: bool = True
+
+    def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
+        """A factor of shape (n, rank) in the dtype of the data."""
+        n = observations.size
+        Y = rng.standard_normal((n, rank))
+        Y *= np.sqrt(scale_of(observations, Y))
+        # float32 halves the memory and is more than a start needs; small matrices are not worth the loss.
+        dtype = np.float64 if n <= 1000 and observations.dtype == np.float64 else np.float32
+        small: Array = Y.astype(dtype)
+        matrix = SymmetricTiles(n, dtype, lambda rows, cols: self.fill(observations, small, rows, cols))
+        values, vectors = top_eigenpairs(matrix, rank, rng)
+        if self.scaled:
+            vectors = vectors * np.sqrt(np.maximum(values, SMALLEST_EIGENVALUE * max(values[0], 0.0)))
+        if self.scaled:
+            vectors = vectors * np.sqrt(observations.unit)
+        factor = vectors.astype(observations.dtype)
+        # Nothing speaks for any value in a row of which nothing was seen: least norm.
+        factor[observations.empty_rows] = 0
+        return factor
+
+    def fill(self, observations: Observations, Y: Array, rows: slice, cols: slice) -> Array:
+        """One block of the symmetrised matrix, in units of ``observations.unit``, with its gaps filled from YYᵀ."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Tailored(Filled):
+    """The paper's tailor-designed start, eq. (init): absent entries are drawn on the side where they must lie.
+
+    Entries of which absence says nothing are filled with zero.
+    """
+
+    name = "tailored"
+
+    def fill(self, observations: Observations, Y: Array, rows: slice, cols: slice) -> Array:
+        """Seen values, and τ − |q − τ| (or its mirror image) where absent."""
+        pairs = pair_block(observations, rows, cols)
+        tau = observations.scaled_threshold
+        if tau is None:
+            return _mix(pairs.mean, pairs.seen, np.zeros_like(pairs.mean))
+        away = np.abs(Y[rows] @ Y[cols].T - tau)
+        draw = tau - away if observations.absence_says == "below" else tau + away
+        missing = np.maximum(2 - pairs.seen, 1)
+        return _mix(pairs.mean, pairs.seen, draw * (pairs.absent / missing))
+
+
+@dataclass(frozen=True)
+class RandomImputation(Filled):
+    """The paper's RI: every unseen entry is filled with q, on whichever side it falls."""
+
+    name = "random-imputation"
+
+    def fill(self, observations: Observations, Y: Array, rows: slice, cols: slice) -> Array:
+        """Seen values, and q elsewhere."""
+        pairs = pair_block(observations, rows, cols)
+        return _mix(pairs.mean, pairs.seen, Y[rows] @ Y[cols].T)
+
+
+@dataclass(frozen=True)
+class RandomSpectral(Filled):
+    """The paper's RS: q everywhere; of the data only their scale is used."""
+
+    name = "random-spectral"
+
+    def fill(self, observations: Observations, Y: Array, rows: slice, cols: slice) -> Array:
+        """YYᵀ itself."""
+        block: Array = Y[rows] @ Y[cols].T
+        return block
+
+
+@dataclass(frozen=True)
+class Spectral(Filled):
+    """Zero where nothing was seen, the rest over the share that was seen: the usual start without a threshold."""
+
+    name = "spectral"
+
+    def fill(self, observations: Observations, Y: Array, rows: slice, cols: slice) -> Array:
+        """Seen values over their share, and zero."""
+        pairs = pair_block(observations, rows, cols)
+        filled = _mix(pairs.mean, pairs.seen, np.zeros_like(pairs.mean))
+        return filled * (observations.size**2 / observations.count)
+
+
+def _mix(mean: Array, seen: NDArray[np.uint8], draw: Array) -> Array:
+    """(Q̄ + Q̄ᵀ)/2: a pair seen one way round only is half seen, half drawn."""
+    share = seen * mean.dtype.type(0.5)
+    mixed: Array = share * mean + (1 - share) * draw
+    return mixed

@@ -1,0 +1,1 @@
+"""The paper's conditions and theorems, computed."""

@@ -1,0 +1,1 @@
+"""How far noise moves a fit: its level, error bars, intervals."""

@@ -1,0 +1,389 @@
+"""How far off a fit may be: the noise level, and a standard error for every entry anyone asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from unrelu.base.errors import InputError, is_number, unknown_name
+from unrelu.data.observations import Observations
+from unrelu.data.pieces import pieces
+from unrelu.kernels.threads import owning_the_cores
+from unrelu.kernels.tiled import TiledKernel
+from unrelu.model import factors
+from unrelu.model.losses import Observed
+from unrelu.problems.psd import PSDProblem
+from unrelu.uncertainty import selection
+from unrelu.uncertainty.beyond_linear import BeyondLinear
+from unrelu.uncertainty.covariance import MOST_UNKNOWNS, Covariance
+from unrelu.uncertainty.passes import pair_residuals, seen_alike
+from unrelu.uncertainty.sensitivity import RowFormula, Samples, System, spanning
+
+__all__ = ["EXACT", "PAIRS", "ROWS", "SAMPLED", "ErrorBars", "Noise", "pairs_checked"]
+
+Array = NDArray[np.floating[Any]]
+Doubles = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+PAIRS = ("auto", "one", "independent")
+ROWS, EXACT, SAMPLED = METHODS = ("row formula", "exact solves", "perturb-and-solve")
+# The row formula counts as accurate while it makes standard errors too small by no more than this share, on average
+# over random unseen entries. Each probe is one solve, to this tolerance, for a random combination of n of them; so many
+# entries are enough, and two probes at least wherever those are cheap.
+ACCURATE, PROBED, ENOUGH = 0.03, 1e-3, 1000
+# Samples of perturb-and-solve; up to as many entries are solved for one by one.
+SAMPLES = 64
+# Entries looked at together.
+CHUNK = 1 << 17
+# Unseen entries at which the shift by selection is looked at.
+LOOKED_AT = 1000
+# The shift is about √n σ/rms standard errors or less: below this it need not be worked out.
+NEGLIGIBLE = 0.02
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise level of some data, from what a fit leaves of them.
+
+    Attributes
+    ----------
+    sigma : float
+        σ̂ = √(Σ residual² / degrees of freedom), in the units of the data; infinite without degrees of freedom.
+    degrees_of_freedom : int
+        Seen values with a noise of their own, less the nr − r(r−1)/2 numbers that the fit chose.
+    pairs : {"one", "independent"}
+        Whether (i, j) and (j, i) carry one noise or two.
+    description : str
+        The same in a sentence.
+    """
+
+    sigma: float
+    degrees_of_freedom: int
+    pairs: str
+    description: str
+
+    def __str__(self) -> str:
+        return self.description
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """What is worked out once: nothing n×n."""
+
+    place: Indices  # of each row among those kept, −1 for the others
+    piece: Indices  # of each row: rows of two pieces never see each other, not even through others
+    kept: Indices
+    rows: RowFormula | None
+    noise: Noise
+    accurate: bool
+    unit: float = 1.0  # of the observations among those kept
+    beyond: BeyondLinear | None = None
+
+    @property
+    def small(self) -> bool:
+        """Whether all of its covariance is worked out at once."""
+        return self.rows is not None and self.rows.basis.size <= MOST_UNKNOWNS
+
+
+class ErrorBars:
+    """Standard errors of the entries of UUᵀ as a fit to noisy seen entries, by linearising it at U.
+
+    Three ways, in the order of their cost (see :mod:`unrelu.uncertainty.sensitivity`):
+
+    - ``row formula``: row covariances C_i = σ̂²(Σ_{j seen} u_j u_jᵀ)⁻¹ (the diagonal enters with 4u_iu_iᵀ), and
+      Var(m_ij) = s_i + s_j with s_i = u_jᵀC_iu_j, for a seen pair less 2 s_i s_j over the variance of its mean. It
+      ignores how rows depend on each other, which matters when r/n is not small.
+    - ``exact solves``: one preconditioned conjugate-gradient solve per entry.
+    - ``perturb-and-solve``: draws of noise z, d = (JᵀWJ)⁺JᵀWz, and the row formula as control.
+
+    The first is used where a few solves show that it is accurate; else the second for few entries, the third for many.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n, r)
+        U, a minimum of F.
+    observations : Observations
+        What it was fitted to; what absence says is not used.
+    pairs : {"auto", "one", "independent"}
+        Whether (i, j) and (j, i) carry one noise or two. ``auto``: one if they agree exactly wherever both were seen.
+    determined : boolean ndarray of shape (n,), optional
+        Rows that the data determine. Entries in others have an infinite error, and what was seen of them is left out.
+    doubt : str, optional
+        Why the model itself is in doubt, in a sentence: then :attr:`caution` says that first.
+    rng : int, Generator or None, default 0
+        For the samples.
+
+    Examples
+    --------
+    >>> from unrelu.data.planted import planted
+    >>> instance = planted(100, 2, sigma=0.1, symmetric_noise=True, rng=0)
+    >>> X = np.where(instance.matrix >= 0, instance.matrix, np.nan)
+    >>> import unrelu
+    >>> bars = ErrorBars(unrelu.complete(X, rank=2, rng=0).factor, Observations.of(X))
+    >>> round(bars.noise.sigma, 2), bars.noise.pairs
+    (0.1, 'one')
+    >>> everywhere = np.arange(100)
+    >>> low, high = bars.interval(everywhere[:, None], everywhere)
+    >>> bool(0.93 < np.mean((low < instance.truth) & (instance.truth < high)) < 0.97)
+    True
+    """
+
+    def __init__(
+        self,
+        factor: Array,
+        observations: Observations,
+        *,
+        pairs: str = "auto",
+        determined: NDArray[np.bool_] | None = None,
+        doubt: str | None = None,
+        rng: Any = 0,
+    ) -> None:
+        factor = np.asarray(factor)
+        n = observations.size
+        if factor.ndim != 2 or len(factor) != n:
+            raise InputError(f"factor must have one row for each of the {n} of the data, got shape {factor.shape}")
+        if determined is not None and np.shape(determined) != (n,):
+            raise InputError(f"determined must have shape ({n},), got {np.shape(determined)}")
+        self.factor = factor.astype(observations.dtype, copy=False)
+        self.observations = observations
+        self.pairs = pairs_checked(pairs)
+        self.determined = np.ones(n, bool) if determined is None else np.asarray(determined, bool)
+        self.doubt = doubt
+        self._seed = int(np.random.default_rng(rng).integers(1 << 62))
+        self._used: str | None = None
+
+    @property
+    def noise(self) -> Noise:
+        """The noise level, with its degrees of freedom."""
+        return self._fit.noise
+
+    @property
+    def method(self) -> str | None:
+        """How the latest standard errors were found: one of the three names above; None before the first."""
+        return self._used
+
+    @cached_property
+    def caution(self) -> str | None:
+        """Why these intervals should not be trusted, in a sentence; None where nothing speaks against them.
+
+        Noise near the threshold decides what is seen, so that what is seen is too high (or too low), and the fit bends:
+        :mod:`unrelu.uncertainty.selection`. Standard errors speak of the noise's variance alone.
+        """
+        said = [words for words in (self.doubt, selection.in_words(self._shift())) if words is not None]
+        return "; ".join(said) or None
+
+    def _shift(self) -> float:
+        """Median over random unseen entries of the expected shift by selection, in standard errors."""
+        fit, whole = self._fit, self.observations
+        if whole.threshold is None or fit.rows is None or fit.beyond is None:
+            return 0.0
+        m, sigma = len(fit.kept), fit.beyond.sigma
+        rms = whole.norm / np.sqrt(whole.count) / fit.unit
+        if sigma * np.sqrt(m) <= NEGLIGIBLE * rms:
+            return 0.0
+        i, j = np.random.default_rng([self._seed, 2]).integers(0, m, (2, 6 * m))
+        a, b = fit.kept[i], fit.kept[j]
+        unseen = (whole.times_seen(a, b) == 0) & (i != j) & (fit.piece[a] == fit.piece[b])
+        exact = fit.small or not fit.accurate
+        some = np.flatnonzero(unseen)[: SAMPLES if exact and not fit.small else LOOKED_AT]
+        among = self._among(fit.kept)
+        if some.size == 0 or among is None:
+            return 0.0
+        unknown = None if whole.unknown is None else whole.unknown[np.ix_(fit.kept, fit.kept)]
+        listening = replace(among, threshold=whole.threshold, seen=whole.seen, unknown=unknown)
+        U = self.factor[fit.kept] / self.factor.dtype.type(np.sqrt(fit.unit))
+        with owning_the_cores():
+            moved = np.abs(selection.shifts(self._system(), listening, U, sigma, i[some], j[some]))
+            errors = np.sqrt(self._variances(a[some], b[some], EXACT if exact else ROWS))
+        return float(np.median(moved / np.maximum(errors, np.finfo(float).tiny)))
+
+    def standard_errors(self, rows: ArrayLike, cols: ArrayLike, *, method: str = "auto") -> Any:
+        """Standard errors of the fit at integer positions that broadcast against each other.
+
+        Parameters
+        ----------
+        rows, cols : array of int
+        method : {"auto", "row formula", "exact solves", "perturb-and-solve"}
+        """
+        if method not in ("auto", *METHODS):
+            raise unknown_name("method of error bars", method, ["auto", *METHODS])
+        n = self.observations.size
+        i, j = np.broadcast_arrays(*(factors.positions_checked(index, n) % n for index in (rows, cols)))
+        errors = self._errors(i.ravel(), j.ravel(), method).astype(self.factor.dtype)
+        return errors.reshape(i.shape)[()]
+
+    def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, *, method: str = "auto") -> Any:
+        """(low, high) between which the noiseless entry lies with this probability, by Student's t.
+
+        Parameters
+        ----------
+        rows, cols : array of int
+            Positions that broadcast against each other.
+        level : float, default 0.95
+            Between 0 and 1.
+        method : str
+            As in :meth:`standard_errors`.
+        """
+        if not (is_number(level) and 0 < level < 1):
+            raise InputError(f"level must be a probability between 0 and 1, such as 0.95; got {level!r}")
+        from scipy.special import stdtrit  # takes a while to import
+
+        centre = factors.entries(self.factor, rows, cols)
+        errors = self.standard_errors(rows, cols, method=method)
+        freedom = self.noise.degrees_of_freedom
+        half = errors * errors.dtype.type(stdtrit(freedom, (1 + level) / 2) if freedom > 0 else 1.0)
+        return centre - half, centre + half
+
+    def _errors(self, i: Indices, j: Indices, method: str) -> Doubles:
+        fit = self._fit
+        variances = np.full(len(i), np.inf)
+        if fit.rows is None or not np.isfinite(fit.noise.sigma):
+            self._used = ROWS if method == "auto" else method
+            return variances
+        a, b = fit.place[i], fit.place[j]
+        known = np.flatnonzero((a >= 0) & (b >= 0) & (fit.piece[i] == fit.piece[j]))
+        if method == "auto":
+            method = EXACT if fit.small else ROWS if fit.accurate else EXACT if len(known) <= SAMPLES else SAMPLED
+        self._used = method
+        for start in range(0, len(known), CHUNK):
+            part = known[start : start + CHUNK]
+            variances[part] = self._variances(i[part], j[part], method)
+        length = np.linalg.norm(self.factor.astype(np.float64) / np.sqrt(fit.unit), axis=1)
+        # Of r products of rounded numbers, which is all there is without noise.
+        rounding = float(np.finfo(self.factor.dtype).eps) * np.sqrt(self.factor.shape[1]) * length[i] * length[j]
+        return np.hypot(np.sqrt(variances), rounding) * fit.unit
+
+    def _variances(self, i: Indices, j: Indices, method: str) -> Doubles:
+        """Of entries among the rows that are kept, in units of ``fit.unit`` squared."""
+        fit = self._fit
+        assert fit.rows is not None
+        assert fit.beyond is not None
+        a, b, whole = fit.place[i], fit.place[j], None
+        if method == EXACT and fit.small:
+            whole = self._covariance
+            linear = whole.variances(a, b)
+        elif method == EXACT:
+            linear = self._exact(a, b)
+        else:
+            source: RowFormula | Samples = fit.rows if method == ROWS else self._samples
+            linear = source.variances(a, b, self.observations.times_seen(i, j))
+        return np.maximum(linear, 0) * fit.beyond.sigma**2 + fit.beyond.variances(a, b, whole)
+
+    @owning_the_cores()
+    def _exact(self, a: Indices, b: Indices) -> Doubles:
+        system = self._system()
+        return np.array([system.variance(*pair) for pair in zip(a.tolist(), b.tolist(), strict=True)])
+
+    @cached_property
+    def _covariance(self) -> Covariance:
+        fit, everyone = self._fit, self._fit.kept
+        assert fit.rows is not None
+        assert fit.beyond is not None
+        times = self.observations.times_seen(*(np.ravel(index) for index in np.meshgrid(everyone, everyone)))
+        with owning_the_cores():
+            return Covariance.of(fit.rows.basis, times.reshape(len(everyone), -1), fit.beyond.scales, one=fit.rows.one)
+
+    @cached_property
+    def _samples(self) -> Samples:
+        with owning_the_cores():
+            return self._system().samples(SAMPLES, self._seed)
+
+    def _system(self) -> System:
+        """Built anew when it is needed: it holds the packed matrix, which this object must not."""
+        fit, observations = self._fit, self._among(self._fit.kept)
+        assert fit.rows is not None
+        assert observations is not None
+        return System(PSDProblem(observations, self.factor.shape[1], Observed()).kernel, fit.rows)
+
+    def _among(self, kept: Indices) -> Observations | None:
+        """What was seen among some of the rows; None if that is nothing."""
+        if len(kept) == self.observations.size:
+            return self.observations
+        data = self.observations.data
+        part = data[kept][:, kept] if sp.issparse(data) else data[np.ix_(kept, kept)]
+        anything = part.nnz > 0 if sp.issparse(part) else not np.isnan(part).all()
+        return Observations.of(part, threshold=None) if anything else None
+
+    @cached_property
+    def _fit(self) -> _Fit:
+        with owning_the_cores():
+            return self._fitted()
+
+    def _fitted(self) -> _Fit:
+        n, rank = self.factor.shape
+        kept = np.flatnonzero(self.determined)
+        while self.factor[kept].any() and (observations := self._among(kept)) is not None:
+            U = self.factor[kept] / self.factor.dtype.type(np.sqrt(observations.unit))
+            kernel = PSDProblem(observations, rank, Observed()).kernel
+            one = seen_alike(kernel) if self.pairs == "auto" else self.pairs == "one"
+            rows = RowFormula.of(kernel, spanning(U), one=one)
+            if not rows.weak.any():
+                parts = pieces(observations)
+                place, piece = np.full((2, n), -1, np.intp)
+                place[kept] = np.arange(len(kept))
+                for number, part in enumerate(parts):
+                    piece[kept[part]] = number
+                noise = _noise(kernel, observations, U, rows, len(parts))
+                fit = _Fit(place, piece, kept, rows, noise, accurate=False, unit=observations.unit)
+                if noise.degrees_of_freedom <= 0:
+                    return fit
+                accurate = not fit.small and self._accurate(System(kernel, rows), observations, piece[kept])
+                beyond = BeyondLinear.of(observations, U, rows, noise.sigma / observations.unit)
+                return replace(fit, accurate=accurate, beyond=beyond)
+            kept = kept[~rows.weak]
+        words = (
+            f"no row sees {rank} independent others, so that nothing tells noise from signal: every error is infinite"
+        )
+        nowhere = np.full(n, -1, np.intp)
+        return _Fit(nowhere, nowhere, kept[:0], None, Noise(float("inf"), 0, self.pairs, words), False)
+
+    def _accurate(self, system: System, observations: Observations, piece: Indices) -> bool:
+        """Whether random unseen entries have nearly the exact error; where there are none, random others."""
+        m = observations.size
+        rng = np.random.default_rng(self._seed)
+        found = []
+        for _ in range(1 if m >= ENOUGH else 2):
+            i, j = rng.integers(0, m, (2, 6 * m))
+            times = observations.times_seen(i, j)
+            unseen = np.flatnonzero((times == 0) & (i != j) & (piece[i] == piece[j]))[:m]
+            if unseen.size == 0:
+                return len(system.basis) > len(system.basis[0]) / ACCURATE  # all seen: the share that is off is r/n
+            i, j = i[unseen], j[unseen]
+            variances = system.rows.variances(i, j, times[unseen])
+            good = variances > 0
+            if not good.any():
+                continue
+            signs = rng.choice([-1.0, 1.0], int(good.sum()))
+            excess = system.excess(i[good], j[good], variances[good], signs, share=PROBED)
+            found += [] if excess is None else [excess]
+        return not found or float(np.sqrt(np.mean(found))) <= 1 + ACCURATE
+
+
+def pairs_checked(pairs: Any) -> str:
+    """One of the three names, or an error."""
+    if not isinstance(pairs, str) or pairs not in PAIRS:
+        raise unknown_name("pairs", pairs, PAIRS)
+    return pairs
+
+
+def _noise(kernel: TiledKernel, observations: Observations, U: Array, rows: RowFormula, frames: int) -> Noise:
+    count, once, weighted = pair_residuals(kernel, U)
+    m, r = rows.basis.shape
+    unknowns = m * r - frames * (r * (r - 1) // 2)  # every piece has a frame of its own, which does not count
+    values, squares = (count, once) if rows.one else (observations.count, weighted + 4 * kernel.constant)
+    freedom, pairs = values - unknowns, "one" if rows.one else "independent"
+    what = f"{values} seen {'pairs with one noise each' if rows.one else 'entries with a noise each'}"
+    if freedom <= 0:
+        words = f"{what} leave nothing over for {unknowns} unknowns to tell noise by: every error is infinite"
+        return Noise(float("inf"), freedom, pairs, words)
+    sigma = float(np.sqrt(squares / freedom)) * observations.unit
+    rounding = float(np.finfo(observations.dtype).eps) * observations.norm / float(np.sqrt(observations.count))
+    words = f"noise of standard deviation {max(sigma, rounding):.3g}, from {what} less {unknowns} unknowns"
+    if sigma < rounding:
+        words += "; the fit is as exact as the data can be, and this is their rounding"
+    return Noise(max(sigma, rounding), freedom, pairs, words)

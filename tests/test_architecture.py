@@ -16,7 +16,7 @@ SOURCE = Path(unrelu.__file__).parent
 
 # The way through, in order; files of one room share a line.
 ROOMS = [
-    ["errors", "budget", "interrupts", "printable", "units"],
+    ["errors", "budget", "interrupts", "printable", "units", "alike"],
     ["disk"],
     ["delimited", "digits"],
     ["files"],

@@ -24,19 +24,24 @@ Floats = NDArray[np.float64]
 
 # Unknowns up to which it is worth its time, starts, and steps of each.
 UNKNOWNS, STARTS, STEPS = 90, 18, 60
-# As shares of the largest entry: agreement with what was seen, and a difference that no rounding makes of it.
+# Agreement with what was seen, as a share of the two rows' sizes, and a difference that no rounding makes of it, as one
+# of the largest entry.
 AGREES, DIFFERS = 1e-13, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Equations and one-sided ones over pairs i ≤ j, in units of the largest entry."""
+    """Equations and one-sided ones over pairs i ≤ j, in units of the largest entry.
+
+    ``size`` is what rounding is measured against: that of the two rows, as the package does, not that of the largest.
+    """
 
     first: NDArray[np.intp]
     second: NDArray[np.intp]
     value: Floats
     kind: NDArray[np.int8]  # 0 seen, −1 at most the value, 1 at least the value
     distances: bool
+    size: Floats
 
     @classmethod
     def of(cls, instance: Instance) -> Seen:
@@ -57,10 +62,12 @@ class Seen:
             side = -1 if instance.options["seen"] == "above" else 1
             parts.append(_absent(i, j, absent, instance.options["threshold"] / instance.scale, side))
         first, second, value, kind = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return cls(first, second, value, kind, instance.group == DISTANCES)
+        rows = np.linalg.norm(instance.planted, axis=1) / np.sqrt(instance.scale)
+        size = np.ones(len(first)) if instance.group == DISTANCES else rows[first] * rows[second]
+        return cls(first, second, value, kind, instance.group == DISTANCES, np.where(size > 0, size, 1.0))
 
     def gaps(self, V: Floats) -> tuple[Floats, Floats]:
-        """Residuals, and the derivative of each by every unknown."""
+        """Residuals over their size, and the derivative of each by every unknown."""
         n, r = V.shape
         a, b = V[self.first], V[self.second]
         count = np.arange(len(self.first))
@@ -79,7 +86,7 @@ class Seen:
         met = (self.kind < 0) & (gap < 0) | (self.kind > 0) & (gap > 0)
         gap[met] = 0.0
         J[met] = 0.0
-        return gap, J.reshape(len(count), n * r)
+        return gap / self.size, J.reshape(len(count), n * r) / self.size[:, None]
 
 
 def _absent(i: Any, j: Any, where: Any, value: float, side: int) -> tuple[Any, ...]:

@@ -96,10 +96,10 @@ def test_rows_are_sorted_by_what_was_seen_of_them():
     M[rng.random((40, 40)) < 0.5] = np.nan
     M[0, 0] = 3.0
     observations = Observations.of(M, threshold=None)
-    order = canonical_order(observations)
+    order, _ = canonical_order(observations)
     assert sorted(order.tolist()) == list(range(40))
     shuffled = rng.permutation(40)
-    again = canonical_order(Observations.of(M[np.ix_(shuffled, shuffled)], threshold=None))
+    again, _ = canonical_order(Observations.of(M[np.ix_(shuffled, shuffled)], threshold=None))
     assert shuffled[again].tolist() == order.tolist()
     inner = reordered(observations, order)
     assert np.array_equal(inner.data, M[np.ix_(order, order)], equal_nan=True)
@@ -121,9 +121,9 @@ def test_rows_that_look_alike_are_told_apart_by_the_rows_they_see():
     for i in range(7):
         X[i, i + 1] = X[i + 1, i] = 1.0
     X[4, 4] = 2.0
-    first = canonical_order(Observations.of(X, threshold=None))
+    first, _ = canonical_order(Observations.of(X, threshold=None))
     back = np.arange(8)[::-1]
-    again = canonical_order(Observations.of(X[np.ix_(back, back)], threshold=None))
+    again, _ = canonical_order(Observations.of(X[np.ix_(back, back)], threshold=None))
     assert back[again].tolist() == first.tolist()
 
 

@@ -6,6 +6,7 @@ import pytest
 import unrelu
 from judging import judged
 from soak.catalogue import drawn
+from unrelu.data.canonical import canonical_order as whole_order
 from unrelu.data.observations import Observations
 from unrelu.proofs import rows_outside
 from unrelu.proofs.agreement import cleared
@@ -15,6 +16,7 @@ from unrelu.proofs.determine import prove_by_stress
 from unrelu.proofs.direct import DataError, Group, _bounds, attach_all, from_block
 from unrelu.proofs.gluing import _Equations, _polar, _refined, _reflection, ruled_out
 from unrelu.proofs.movable import Movable
+from unrelu.proofs.order import canonical_order
 from unrelu.proofs.rows_outside import _hinged
 
 
@@ -334,3 +336,38 @@ def test_two_bodies_of_an_unfinished_fit_have_no_common_frame():
     assert len(rows) > 15
     off = np.abs(found.matrix() - case.truth)[np.ix_(rows, rows)]
     assert off.max() <= 1e-6 * np.abs(case.truth).max()
+
+
+# --- rows and points that nothing tells apart -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["distances-repeated:3200:32", "distances-repeated:3200:111"])
+def test_points_that_nothing_tells_apart_share_one_word(name):
+    """Points that repeat each other and see alike: which of them were called determined hung on their numbers."""
+    case = drawn(name)
+    D, n = np.where(case.seen, case.truth, np.nan), case.size
+    words = unrelu.complete_distances(D, rng=0, **case.options).determined
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(n)
+        turned = unrelu.complete_distances(D[np.ix_(order, order)], rng=0, **case.options).determined
+        assert turned.tolist() == words[order].tolist()
+
+
+def test_rows_that_nothing_tells_apart_share_one_word():
+    """Two pairs of twins: each row sees both rows of the other pair, and no row its own twin."""
+    X = np.array([[1.0, np.nan, 2, 2], [np.nan, 1, 2, 2], [2, 2, 4, np.nan], [2, 2, np.nan, 4]])
+    order, alike = canonical_order(seen(X))
+    assert sorted(order) == [0, 1, 2, 3]
+    assert alike[0] == alike[1] != alike[2] == alike[3]
+
+
+def test_twins_are_followed_by_those_they_see():
+    """Rows 0 and 1 look alike, and so do 2 and 3, but 0 sees 2 and 1 sees 3: one order up to the names of the pairs."""
+    X = np.full((4, 4), np.nan)
+    for i, j in ((0, 2), (1, 3)):
+        X[i, i], X[j, j], X[i, j], X[j, i] = 1.0, 4.0, 2.0, 2.0
+    for turn in ([0, 1, 2, 3], [1, 0, 2, 3], [3, 0, 1, 2], [2, 1, 3, 0]):
+        here = X[np.ix_(turn, turn)]
+        for order in (canonical_order(seen(here))[0], whole_order(seen(here))):
+            sorted_ = here[np.ix_(order, order)]
+            assert np.isfinite(sorted_[[0, 1], [2, 3]]).all(), "who comes first of one pair comes first of the other"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.alike import evened
 from unrelu.base.budget import Budget, budget
 from unrelu.base.errors import InputError, is_number
 from unrelu.distances.assemble import components, network_of
@@ -27,7 +28,7 @@ from unrelu.distances.options import (
 from unrelu.distances.order import own_order
 from unrelu.distances.ranges import Ranges
 from unrelu.distances.refine import Journal
-from unrelu.distances.rigidity import WORDS
+from unrelu.distances.rigidity import PROVED, WORDS
 from unrelu.distances.search import Effort, Search
 from unrelu.distances.solve import Solved, nothing, solve_component
 from unrelu.distances.triangles import check_triangles
@@ -213,8 +214,10 @@ class Call:
         try:
             check_triangles(self.ranges, self.rng)
             for label in range(int(self.labels.max()) + 1):
-                members, one = self._component(np.flatnonzero(self.labels == label))
-                self.points[members], self.grade[members] = one.points, one.grade
+                members, alike = self._ordered(np.flatnonzero(self.labels == label))
+                one = self._component(members)
+                self.points[members] = one.points
+                self.grade[members] = one.grade if alike is None else evened(one.grade, alike, PROVED)
                 self.solved.append(one)
                 if one.code in (Stop.INTERRUPTED, Stop.MAX_SECONDS):
                     cut = one.code
@@ -225,25 +228,30 @@ class Call:
         for label in range(len(self.solved), int(self.labels.max()) + 1):
             self.solved.append(nothing(int(np.sum(self.labels == label)), self.dim, cut))
 
-    def _component(self, members: Indices) -> tuple[Indices, Solved]:
-        """The members in an order of their own, and where they lie, in the frame of the anchors if there are any."""
+    def _ordered(self, members: Indices) -> tuple[Indices, Indices | None]:
+        """The members of a component in an order of their own, and a number that those share that look alike."""
         part = self.whole.part(members)
-        if part.size <= ORDERED:
-            members = members[own_order(part)]
-            part = self.whole.part(members)
+        if part.size > ORDERED:
+            return members, None
+        order, alike = own_order(part)
+        return members[order], alike
+
+    def _component(self, members: Indices) -> Solved:
+        """Where the members lie, in the frame of the anchors if there are any."""
+        part = self.whole.part(members)
         own = None if self.given is None else self.given[members] / self.ranges.unit
         one = solve_component(part, self.misfit, self.effort, self.rng, self.journal, given=own, start=self.start)
         fixed = np.flatnonzero(np.isin(members, self.ranges.anchors))
         if not fixed.size:
-            return members, replace(one, points=one.points - one.points.mean(axis=0))
+            return replace(one, points=one.points - one.points.mean(axis=0))
         known = self.ranges.places[np.searchsorted(self.ranges.anchors, members[fixed])] / self.ranges.unit
         search = Search(part, self.misfit, self.effort, self.rng, self.journal)
         held = Held(search, self.seen.part(members), fixed, known)
         self.framed |= held.framed
         try:
-            return members, held.judged(one)
+            return held.judged(one)
         except KeyboardInterrupt:
-            return members, held.judged(replace(one, grade=np.zeros_like(one.grade), code=Stop.INTERRUPTED))
+            return held.judged(replace(one, grade=np.zeros_like(one.grade), code=Stop.INTERRUPTED))
 
     def completion(self, loss_name: str, clock: Budget) -> DistanceCompletion:
         """What has come out, in the caller's units."""

@@ -5,18 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.alike import bits_of, rows_told_apart
 from unrelu.data.observations import Observations
 
-__all__ = ["canonical_order"]
+__all__ = ["bits_seen", "canonical_order"]
 
 # Values that tell most rows apart; all of them are compared only where these do not.
 FEW = 4
+# Stands for an entry of which nothing is known; no number has these bits.
+UNKNOWN = np.uint64(0x7FF8000000000001)
 
 
 def canonical_order(observations: Observations) -> NDArray[np.intp]:
     """Positions of the rows, sorted by their diagonal entry and then by all that was seen of them.
 
-    Rows that tie see the same values, as repeated rows do.
+    Rows that tie in this, as repeated rows do, are told apart by which rows they see.
 
     Examples
     --------
@@ -32,13 +35,28 @@ def canonical_order(observations: Observations) -> NDArray[np.intp]:
         marked = observations.unknown.sum(axis=0) + observations.unknown.sum(axis=1)
     diagonal = np.diagonal(values)
     order = np.lexsort((*seen.T[FEW - 1 :: -1], marked, diagonal))
-    first = np.column_stack([diagonal, marked, seen[:, :FEW]])[order]
-    if _ties(first):
-        order = np.lexsort((*seen.T[::-1], marked, diagonal))
-    return order
+    if not _ties(np.column_stack([diagonal, marked, seen[:, :FEW]])[order]).any():
+        return order
+    order = np.lexsort((*seen.T[::-1], marked, diagonal))
+    ties = _ties(np.column_stack([diagonal, marked, seen])[order])
+    if not ties.any():
+        return order
+    classes = np.empty(len(order), np.intp)
+    classes[order] = np.concatenate([[0], np.cumsum(~ties)])
+    return rows_told_apart(classes, bits_seen(observations))[0]
 
 
-def _ties(keys: NDArray[np.float64]) -> bool:
-    """Whether two neighbours are alike; NaN is like NaN."""
+def bits_seen(observations: Observations) -> NDArray[np.uint64]:
+    """What was seen of each entry as one integer: its value, or why there is none."""
+    everyone = np.arange(observations.size)
+    bits = bits_of(observations.entries(everyone, everyone))
+    if observations.unknown is not None:
+        bits[observations.unknown] = UNKNOWN
+    return bits
+
+
+def _ties(keys: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which neighbours are alike; NaN is like NaN."""
     same = (keys[1:] == keys[:-1]) | (np.isnan(keys[1:]) & np.isnan(keys[:-1]))
-    return bool(same.all(axis=1).any())
+    alike: NDArray[np.bool_] = same.all(axis=1)
+    return alike

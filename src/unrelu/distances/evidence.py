@@ -269,19 +269,17 @@ def _asked(network: Network, used: Mask, rng: np.random.Generator, floor: float)
         sees[np.ix_(core, core)] = False
         X, values = explored(part, plain, floor, rng, CORE_STARTS)
         ended = refine(part, X[0], plain, tol=1e-12, max_iter=30)
-        left = freedom_left(part, ended.points)
         exact = np.abs(part.residual(ended.points)).max() <= floor
-        told.squares += 0.0 if exact else 2 * ended.value
-        told.freedom += left
-        above = replace(part, dim=part.dim + 1)
-        if not exact and values[1] <= (1 + SAME) * values[0]:
-            Y = refine(above, explored(above, plain, floor, rng, CORE_STARTS)[0][0], plain, tol=1e-12, max_iter=30)
-            told.raised += 2 * Y.value
-            told.raised_freedom += freedom_left(above, Y.points)
-        else:  # nothing to gain, or a fit that may be a fold: no word about the dimension
-            told.raised += 0.0 if exact else 2 * ended.value
-            told.raised_freedom += left
         found += 1
+        if exact:
+            told.raised_freedom += (left := freedom_left(part, ended.points))
+            told.freedom += left
+        elif values[1] <= (1 + SAME) * values[0]:  # else a fit that may be a fold: it says nothing
+            above = replace(part, dim=part.dim + 1)
+            Y = refine(above, explored(above, plain, floor, rng, CORE_STARTS)[0][0], plain, tol=1e-12, max_iter=30)
+            told.squares, told.raised = told.squares + 2 * ended.value, told.raised + 2 * Y.value
+            told.freedom += freedom_left(part, ended.points)
+            told.raised_freedom += freedom_left(above, Y.points)
         if found >= GROUPS // 2 or told.freedom >= ENOUGH:
             break
     return told

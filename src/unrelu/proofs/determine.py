@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.alike import evened
 from unrelu.base.budget import checkpoint, phase
 from unrelu.data.observations import Observations
 from unrelu.placing.placement import find_blocks
@@ -62,10 +63,11 @@ def determine(
     phase("which rows are determined")
     if observations.size > MOST_SORTED:
         return _sorted_out(observations, factor, error, misfit, rng, at_floor=at_floor)
-    order = canonical_order(observations)
+    order, alike = canonical_order(observations)
     factor = canonical_frame(factor[order])
     found = _sorted_out(reordered(observations, order), factor, error, misfit, rng, at_floor=at_floor)
-    return found.in_places(order)
+    found = found.in_places(order)
+    return replace(found, rank_of=evened(found.rank_of, alike, PROVED))
 
 
 def _sorted_out(

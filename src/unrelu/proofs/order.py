@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from unrelu.base.alike import rows_told_apart
+from unrelu.data.canonical import bits_seen
 from unrelu.data.observations import Observations
 
 __all__ = ["canonical_frame", "canonical_order", "reordered"]
@@ -21,11 +23,11 @@ STEPS_AWAY = 6
 INDEPENDENT = 1e-2
 
 
-def canonical_order(observations: Observations) -> Indices:
+def canonical_order(observations: Observations) -> tuple[Indices, Indices]:
     """Rows by how many of their entries were seen, then by their sums, then by those of the rows they see.
 
-    Values are sorted before they are added, so that not even rounding depends on the order of the matrix. Rows that
-    look alike in all of this keep their order.
+    Values are sorted before they are added, so that not even rounding depends on the order of the matrix. Besides the
+    order a number for each row is returned, the same for rows that nothing that was seen tells apart.
     """
     everyone = np.arange(observations.size)
     values, seen = observations.pairs(everyone, everyone)
@@ -42,7 +44,9 @@ def canonical_order(observations: Observations) -> Indices:
         before, classes = classes, _classes(keys)
         if classes.max(initial=0) == before.max(initial=0):
             break
-    return np.lexsort(keys[::-1])
+    if classes.max(initial=0) + 1 == len(everyone):
+        return np.lexsort(keys[::-1]), classes
+    return rows_told_apart(classes, bits_seen(observations))
 
 
 def _sums(values: Floats) -> Floats:

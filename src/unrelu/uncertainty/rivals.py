@@ -38,7 +38,7 @@ def rows_with_rivals(
     """
     if factor.size > MOST_UNKNOWNS or determined.sum() < 2:
         return np.zeros(len(factor), dtype=bool)
-    order = canonical_order(observations)
+    order, _ = canonical_order(observations)
     moving = np.zeros(len(factor), dtype=bool)
     moving[order] = _moving(
         reordered(observations, order), canonical_frame(factor[order]), determined[order], pairs, rng

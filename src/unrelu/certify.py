@@ -17,7 +17,7 @@ from unrelu.data.pieces import named_rows
 from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop, Verdict
-from unrelu.model.losses import Observed, OneSided
+from unrelu.model.losses import squared_loss
 from unrelu.placing.attach import Frame
 from unrelu.placing.placement import find_blocks
 from unrelu.problems.psd import PSDProblem
@@ -102,8 +102,8 @@ def certify(
     generator = np.random.default_rng(rng if isinstance(rng, np.random.Generator) else [0 if rng is None else rng, 7])
     factor = completion.factor.astype(np.float64) / np.sqrt(observations.unit)
     error = DataError.of(observations, completion.rank, data_error)
-    problem = PSDProblem(observations, completion.rank, Observed())
-    misfit = float(np.sqrt(4 * problem.evaluate(factor.astype(observations.dtype)).value))
+    problem = PSDProblem(observations, completion.rank)
+    misfit = problem.misfit(problem.evaluate(factor.astype(observations.dtype)).value)
     found = determine(observations, factor, error, misfit, generator)
     if not found.agrees and not _at_floor(completion.verdict):
         found = found.at_most_local(np.ones(completion.size, dtype=bool))
@@ -120,7 +120,7 @@ def certify(
         )
     everything = bool((found.rank_of == PROVED).all() and (found.components == 0).all())
     unique = everything and not failures
-    symmetric = _symmetric(observations)
+    symmetric = observations.source.symmetric()
     sizes = np.linalg.norm(factor, axis=1)
     bounded = [group.bound[group.inside].max() / sizes.max() for group in found.groups if sizes.max() > 0]
     bounded += [further / sizes.max()] if bounded else []
@@ -225,19 +225,6 @@ def _norms_known(observations: Observations, factor: Floats, found: Determinacy)
     return bool((observations.times_seen(rows, rows) > 0).all())
 
 
-def _symmetric(observations: Observations) -> bool:
-    """Whether (i, j) was seen exactly if (j, i) was."""
-    data = observations.data
-    if isinstance(data, np.ndarray):
-        n, band = len(data), 512
-        return all(
-            np.array_equal(np.isnan(data[k : k + band]), np.isnan(data[:, k : k + band]).T) for k in range(0, n, band)
-        )
-    pattern = data.copy()
-    pattern.data = np.ones_like(pattern.data)
-    return (pattern != pattern.T).nnz == 0
-
-
 def _failures(
     observations: Observations,
     problem: PSDProblem,
@@ -307,13 +294,13 @@ def _beyond(observations: Observations, rank: int, rng: np.random.Generator) -> 
 
 
 def _contradicts_absence(observations: Observations, factor: Floats, found: Determinacy, error: DataError) -> bool:
-    problem = PSDProblem(observations, factor.shape[1], OneSided())
+    problem = PSDProblem(observations, factor.shape[1], squared_loss(observations.limits))
     rows = np.flatnonzero(found.determined)
     if len(rows) < observations.size:
         if len(rows) == 0:
             return False
         inner = observations.restricted(rows)
-        problem = PSDProblem(inner, factor.shape[1], OneSided())
+        problem = problem.among(inner)
         factor = factor[rows] * np.sqrt(observations.unit / inner.unit)
     misfit = float(np.sqrt(4 * problem.evaluate(factor.astype(problem.dtype)).value))
     allowed = ROUNDING * error.relative * float(np.sum(factor**2)) + error.absolute * np.sqrt(observations.count)

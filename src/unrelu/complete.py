@@ -136,9 +136,10 @@ def complete(
     solver = choose("method", method, METHODS, Solver, DEFAULT_METHOD)
     auto = isinstance(loss, str) and loss == "auto"
     chosen_loss = solver.default_loss(observations) if auto else choose("loss", loss, LOSSES, Loss, "")
-    if chosen_loss.name not in solver.losses:
+    if not solver.accepts(chosen_loss):
+        able = ", ".join(name for name, loss in LOSSES.items() if solver.accepts(loss()))
         raise InputError(
-            f"method {solver.name!r} minimises {', '.join(solver.losses)}, not loss {chosen_loss.name!r}; "
+            f"method {solver.name!r} minimises {able}, not loss {chosen_loss.name!r}; "
             "drop loss=, or choose another method"
         )
     stopping = stopping_of(tol, max_iter, solver, observations.dtype)
@@ -160,7 +161,7 @@ def complete(
             attempts = escalated(task) if auto_all and problem.norm > 0 else run_once(task, start)
             outcome, start_name, missing = attempts.outcome, attempts.start, attempts.undetermined
     point, unit = outcome.point, observations.unit
-    misfit = float(np.sqrt(4 * point.value))
+    misfit = problem.misfit(point.value)
     root = observations.dtype.type(np.sqrt(unit))
     residual = misfit / problem.norm if problem.norm else (0.0 if misfit == 0 else float("inf"))
     said = "; ".join([outcome.verdict.reason, *remarks(observations, point.factor, residual)])
@@ -178,12 +179,12 @@ def complete(
         iteration=outcome.iteration,
         undetermined_rows=missing,
         labels=observations.labels,
-        left=None if outcome.left is None else outcome.left * root,
-        right=None if outcome.right is None else outcome.right * root,
+        left=None if outcome.own is None else outcome.own.left * root,
+        right=None if outcome.own is None else outcome.own.right * root,
         apart=outcome.apart,
         pairs=pairs,
         threshold=observations.threshold,
-        side=observations.seen,
+        side=seen,
         unknown=unknown,
         seconds=clock.spent,
         cpu_seconds=clock.cpu_spent,

@@ -60,7 +60,7 @@ def complete_by_piece(task: Task) -> Attempts:
     if ended is not None:
         return _cut_short(problem, point.factor, first, ended)
     verdict = _verdict(task, parts, verdicts)
-    if problem.loss.uses_absence and not noiseless(problem, point.value):
+    if problem.bounded and not noiseless(problem, point.value):
         # What absence says between them does not hold: then the pieces are one problem.
         whole = escalate(task, (TOGETHER, point.factor))
         lower = whole.outcome.point.value < (1 - LOWER) * point.value
@@ -91,7 +91,7 @@ def _turned(task: Task, factor: NDArray[np.float64], parts: list[NDArray[np.intp
     """
     problem = task.problem
     best = problem.evaluate(factor.astype(problem.dtype))
-    if not problem.loss.uses_absence:
+    if not problem.bounded:
         return best, None
     order = parts
     for _ in range(ORDERS):

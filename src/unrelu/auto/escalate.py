@@ -92,7 +92,7 @@ def escalate(task: Task, given: tuple[str, Array] | None = None) -> Attempts:
 
 def _sharp(problem: PSDProblem, value: float, times: float = 1.0) -> bool:
     """Whether a fit has all its digits: one that has only some of them may be far off where rows are weakly held."""
-    return float(np.sqrt(max(4 * value, 0.0))) <= times * SHARP[problem.dtype.name] * problem.norm
+    return problem.misfit(value) <= times * SHARP[problem.dtype.name] * problem.norm
 
 
 @dataclass(eq=False)
@@ -319,7 +319,7 @@ class _Search:
         if part.verdict.code in CUT_SHORT:
             return replace(part, point=problem.evaluate(factor.astype(problem.dtype)))
         phase("fitting the other rows")
-        absence = problem.loss.uses_absence
+        absence = problem.bounded
         rounds = ROUNDS_PAST_THE_LIMIT if self.past_the_limit else None
         factor = fitted_outside(
             problem.observations, factor, placement.placed, task.rng, absence=absence, rounds=rounds

@@ -83,7 +83,7 @@ class Task:
     def within(self, rows: NDArray[np.intp], around: Array | None = None, rank: int | None = None) -> Task:
         """The same task among some of the rows; ``around`` holds the others, zero if it is not given."""
         problem = self.problem
-        inner = PSDProblem(problem.observations.restricted(rows), rank or problem.rank, problem.loss)
+        inner = problem.among(problem.observations.restricted(rows), rank)
         ratio = np.sqrt(problem.unit / inner.unit)
         held = np.zeros((problem.size, problem.rank)) if around is None else around
 

@@ -31,8 +31,9 @@ def canonical_order(observations: Observations) -> NDArray[np.intp]:
     values = observations.entries(everyone, everyone)
     seen = np.sort(np.concatenate([values, values.T], axis=1), axis=1)  # NaN comes last
     marked = np.zeros(observations.size)
-    if observations.unknown is not None:
-        marked = observations.unknown.sum(axis=0) + observations.unknown.sum(axis=1)
+    unknown = observations.limits.unknown
+    if unknown is not None:
+        marked = unknown.sum(axis=0) + unknown.sum(axis=1)
     diagonal = np.diagonal(values)
     order = np.lexsort((*seen.T[FEW - 1 :: -1], marked, diagonal))
     if not _ties(np.column_stack([diagonal, marked, seen[:, :FEW]])[order]).any():
@@ -50,8 +51,8 @@ def bits_seen(observations: Observations) -> NDArray[np.uint64]:
     """What was seen of each entry as one integer: its value, or why there is none."""
     everyone = np.arange(observations.size)
     bits = bits_of(observations.entries(everyone, everyone))
-    if observations.unknown is not None:
-        bits[observations.unknown] = UNKNOWN
+    if observations.limits.unknown is not None:
+        bits[observations.limits.unknown] = UNKNOWN
     return bits
 
 

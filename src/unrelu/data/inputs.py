@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.base.errors import InputError, positions
+from unrelu.data.source import Source
 from unrelu.data.table import Table
 
 __all__ = ["read_mask", "read_values", "same_labels", "square_size"]
@@ -25,8 +26,8 @@ SQUARE = (
 
 def square_size(data: Any, name: str) -> int:
     """N of an n×n matrix; anything else is refused."""
-    if data.ndim != 2:
-        raise InputError(f"{name} must be a square matrix (2-D), got {data.ndim}-D data of shape {data.shape}")
+    if len(data.shape) != 2:
+        raise InputError(f"{name} must be a square matrix (2-D), got {len(data.shape)}-D data of shape {data.shape}")
     rows, cols = data.shape
     if rows != cols:
         raise InputError(f"{name} must be square, got {rows} rows and {cols} columns{SQUARE}")
@@ -36,7 +37,9 @@ def square_size(data: Any, name: str) -> int:
 
 
 def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
-    """The values as a float array (NaN where unseen) or CSR array, with labels if there were any."""
+    """The values as a float array (NaN where unseen), a CSR array or a source, with labels if there were any."""
+    if isinstance(X, Source):
+        return X, None
     if isinstance(X, Table):
         data, _ = read_values(X.values)
         return data, X.rows or X.columns

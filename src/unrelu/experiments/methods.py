@@ -218,9 +218,7 @@ def _named(solver: Solver[Any], X: Any, rank: int, seed: Any) -> tuple[Any, Any,
     outcome = run(problem, solver, (left / root, right / root), rule)
     last = outcome.history[-1]
     factor = outcome.point.factor * root
-    own = (
-        (factor, None) if outcome.left is None or outcome.right is None else (outcome.left * root, outcome.right * root)
-    )
+    own = (factor, None) if outcome.own is None else (outcome.own.left * root, outcome.own.right * root)
     about = {"cpu": cpu + last.cpu_seconds, "iterations": last.iteration, "code": outcome.verdict.code.value}
     return *own, factor, about
 

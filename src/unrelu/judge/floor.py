@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
 from unrelu.data.observations import Observations
+from unrelu.kernels.protocol import PairsSeen
 from unrelu.placing.placement import find_blocks, several_blocks
 from unrelu.problems.psd import PSDProblem
 
@@ -121,20 +122,20 @@ def _larger(blocks: list[NDArray[np.intp]], rank: int) -> list[NDArray[np.intp]]
 def unknowns_and_pairs(problem: PSDProblem) -> tuple[int, int]:
     """How many numbers the rank leaves free, nr − r(r−1)/2, and how many distinct pairs were seen."""
     r = problem.rank
-    pairs = 0
-    for tile in problem.kernel.tiles:
-        seen = tile.seen > 0
-        pairs += int(np.count_nonzero(np.triu(seen) if tile.diagonal else seen))
-    return problem.size * r - r * (r - 1) // 2, pairs
+
+    def count(pairs: PairsSeen) -> int:
+        seen = pairs.seen > 0
+        return int(np.count_nonzero(np.triu(seen) if pairs.diagonal else seen))
+
+    return problem.size * r - r * (r - 1) // 2, problem.kernel.total(count)
 
 
 def noiseless(problem: PSDProblem, value: float, *, loosely: bool = False) -> bool:
     """Whether the fit needs no noise to explain it."""
-    misfit = float(np.sqrt(max(4 * value, 0.0)))
+    misfit = problem.misfit(value)
     return misfit <= (LOOSE if loosely else NOISELESS)[problem.dtype.name] * problem.norm
 
 
 def rms(problem: PSDProblem, value: float) -> float:
     """Root-mean-square residual of the means of seen pairs, with what the loss adds for absent ones."""
-    misfit = max(4 * (value - problem.kernel.constant), 0.0)
-    return float(np.sqrt(misfit / problem.observations.count))
+    return problem.misfit(value - problem.kernel.constant) / float(np.sqrt(problem.observations.count))

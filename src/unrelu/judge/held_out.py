@@ -7,15 +7,13 @@ rank predicts them about as well as it fits the others, what is left is noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.base.budget import phase
-from unrelu.data.observations import Observations
 from unrelu.judge.floor import rms, unknowns_and_pairs
 from unrelu.loop.run import run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
@@ -87,7 +85,7 @@ class HeldOut:
         i, j = np.nonzero(np.triu(seen))
         some = rng.choice(len(i), max(LEAST, round(SHARE * len(i))), replace=False)
         i, j = i[some], j[some]
-        fewer = PSDProblem(_without(observations, i, j), problem.rank, problem.loss)
+        fewer = problem.among(observations.without(i, j))
         # Its unit may be another one.
         ratio = np.sqrt(observations.unit / fewer.unit)
         start = (factor * ratio).astype(problem.dtype)
@@ -102,22 +100,3 @@ class HeldOut:
         unknowns, pairs = unknowns_and_pairs(fewer)
         noise = rms(fewer, fit.value) / ratio**2 * np.sqrt(pairs / max(pairs - unknowns, 1))
         return errors[0], errors[1], float(noise)
-
-
-def _without(observations: Observations, i: NDArray[np.intp], j: NDArray[np.intp]) -> Observations:
-    """The same with some pairs missing for another reason."""
-    n = observations.size
-    data = observations.data
-    data = _dense(data) if sp.issparse(data) else np.array(data)
-    unknown = np.zeros((n, n), dtype=bool) if observations.unknown is None else observations.unknown.copy()
-    for rows, cols in ((i, j), (j, i)):
-        data[rows, cols] = np.nan
-        unknown[rows, cols] = True
-    return replace(observations, data=data, unknown=unknown).restricted(np.arange(n))
-
-
-def _dense(data: Any) -> Array:
-    stored = data.tocoo()
-    values = np.full(data.shape, np.nan, dtype=data.dtype)
-    values[stored.coords] = stored.data
-    return values

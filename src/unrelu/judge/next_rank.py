@@ -16,7 +16,6 @@ from unrelu.base.budget import phase
 from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.loop.run import run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
-from unrelu.model.losses import Observed
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers import GaussNewton
 from unrelu.solvers.side_by_side import best_of_many
@@ -43,10 +42,10 @@ def gain_of_next_rank(problem: PSDProblem, factor: NDArray[Any], rng: np.random.
 
 def gain_without_absence(problem: PSDProblem, factor: NDArray[Any], rng: np.random.Generator) -> float | None:
     """Misfit of the seen entries over that of a fit to them alone; None where absence is not listened to."""
-    if not problem.loss.uses_absence:
+    if not problem.bounded:
         return None
     phase("fitting without absence")
-    alone = PSDProblem(problem.observations, problem.rank, Observed())
+    alone = problem.seen_only
     return float(alone.evaluate(factor).value / _best(alone, factor, rng))
 
 

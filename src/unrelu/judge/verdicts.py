@@ -14,7 +14,6 @@ from unrelu.judge.remarks import contradiction
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome, run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
-from unrelu.model.losses import Observed
 from unrelu.problems.psd import Point, PSDProblem
 from unrelu.solvers import GaussNewton, Solver
 from unrelu.starts.continuation import lowest_residual_eigenpair
@@ -212,7 +211,7 @@ def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdi
 
 def contradicts_absence(problem: PSDProblem, point: Point) -> bool:
     """Whether so much of the misfit is that of absent entries: noise moves only the few that are near the threshold."""
-    seen = PSDProblem(problem.observations, problem.rank, Observed()).evaluate(point.factor).value
+    seen = problem.seen_only.evaluate(point.factor).value
     return point.value - seen > ABSENT * point.value
 
 
@@ -238,7 +237,7 @@ def _stationary(problem: PSDProblem, outcome: Outcome, words: str, evidence: Evi
 
 def _globally_optimal(problem: PSDProblem, outcome: Outcome) -> bool:
     lowest, _ = lowest_residual_eigenpair(problem, outcome.point.factor)
-    return lowest >= -OPTIMAL * float(np.sqrt(4 * outcome.point.value))
+    return lowest >= -OPTIMAL * problem.misfit(outcome.point.value)
 
 
 def _residual(problem: PSDProblem, outcome: Outcome) -> float:
@@ -246,7 +245,7 @@ def _residual(problem: PSDProblem, outcome: Outcome) -> float:
 
 
 def _relative(problem: PSDProblem, value: float) -> float:
-    return float(np.sqrt(max(4 * value, 0.0))) / problem.norm
+    return problem.misfit(value) / problem.norm
 
 
 def _listed(tried: tuple[str, ...]) -> str:

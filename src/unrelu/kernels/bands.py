@@ -7,7 +7,8 @@ one trip to memory. Pattern and values need not be symmetric, and nothing here i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,26 @@ class Band:
     rows: slice
     target: Array
     seen: NDArray[np.uint8]
-    absent: NDArray[np.uint8] | None
+    absent: NDArray[np.uint8] | None = None
+    below: bool = True  # whether absent entries lie below their target
+    interval: tuple[Array, Array] | None = None  # limits of every entry, where one target does not say it
+
+    def clip(self, values: Array, scratch: Array | None = None) -> None:
+        """Project a band onto what is known: seen entries to their value, absent ones to their side, in place."""
+        values -= self.residual(values, scratch)
+
+    def residual(self, values: Array, out: Array | None = None) -> Array:
+        """How far a band is from what is known: values minus their projection."""
+        if self.interval is not None:
+            return np.subtract(values, np.clip(values, *self.interval), out=out)
+        # Arithmetic with 0 and 1 is several times faster than NumPy's masked assignments.
+        gap = np.subtract(values, self.target, out=out)
+        counts = self.seen
+        if self.absent is not None:
+            counts = (gap > 0 if self.below else gap < 0).view(np.uint8)
+            np.multiply(counts, self.absent, out=counts)
+            np.add(counts, self.seen, out=counts)
+        return np.multiply(gap, counts, out=gap)
 
 
 class BandKernel:
@@ -50,47 +70,36 @@ class BandKernel:
     def __init__(self, observations: Observations, loss: Loss) -> None:
         n, self.dtype = observations.size, observations.dtype
         self.size, self.count = n, observations.count
-        self.hinge = loss.uses_absence and observations.threshold is not None
-        self.threshold = (observations.scaled_threshold or 0.0) if self.hinge else 0.0
-        self._below = observations.absence_says == "below"
+        observations = replace(observations, limits=loss.heard(observations.limits))
+        self.bounded = not observations.limits.nothing
         require_memory(n * n * (self.dtype.itemsize + 2), f"a {n}×{n} matrix")
         height = max(1, BAND_ENTRIES // n)
         cuts = [slice(start, min(start + height, n)) for start in range(0, n, height)]
-        self.bands = map_chunks(lambda rows: self._pack(observations, rows), cuts)
-        wanted = min(CHUNKS, len(self.bands))
-        self.chunks = [
-            self.bands[len(self.bands) * k // wanted : len(self.bands) * (k + 1) // wanted] for k in range(wanted)
-        ]
+        self._bands = map_chunks(lambda rows: self._pack(observations, rows), cuts)
+        wanted = min(CHUNKS, len(self._bands))
+        ends = [len(self._bands) * k // wanted for k in range(wanted + 1)]
+        self._chunks = [self._bands[a:b] for a, b in pairwise(ends)]
 
     def _pack(self, observations: Observations, rows: slice) -> Band:
         whole = slice(0, self.size)
         values = observations.block(rows, whole)
         seen = ~np.isnan(values)
         target = np.where(seen, values, 0) / self.dtype.type(observations.unit)
-        absent = None
-        if self.hinge:
-            absent = observations.absent(rows, whole, values)
-            np.copyto(target, self.threshold, where=absent)
-        return Band(rows, target, seen.view(np.uint8), None if absent is None else absent.view(np.uint8))
-
-    def clip(self, band: Band, values: Array, scratch: Array | None = None) -> None:
-        """Project a band onto what is known: seen entries to their value, absent ones to their side, in place."""
-        values -= self.residual(band, values, scratch)
-
-    def residual(self, band: Band, values: Array, out: Array | None = None) -> Array:
-        """How far a band is from what is known: values minus their projection."""
-        # Arithmetic with 0 and 1 is several times faster than NumPy's masked assignments.
-        gap = np.subtract(values, band.target, out=out)
-        counts = band.seen
-        if band.absent is not None:
-            counts = (gap > 0 if self._below else gap < 0).view(np.uint8)
-            np.multiply(counts, band.absent, out=counts)
-            np.add(counts, band.seen, out=counts)
-        return np.multiply(gap, counts, out=gap)
+        if not self.bounded:
+            return Band(rows, target, seen.view(np.uint8))
+        absent = observations.absent(rows, whole, values)
+        limits = observations.limits
+        if limits.uniform:
+            np.copyto(target, observations.scaled_threshold or 0.0, where=absent)
+            return Band(rows, target, seen.view(np.uint8), absent.view(np.uint8), limits.side == "below")
+        low, high = (limit / observations.unit for limit in limits.of(rows, whole))
+        inside = np.where(absent, low, -np.inf), np.where(absent, high, np.inf)
+        low, high = (np.where(seen, target, limit).astype(self.dtype) for limit in inside)
+        return Band(rows, target, seen.view(np.uint8), interval=(low, high))
 
     def over(self, visit: Callable[[list[Band]], Any]) -> list[Any]:
         """Results of ``visit`` on each chunk of bands, in order."""
-        return map_chunks(visit, self.chunks)
+        return map_chunks(visit, self._chunks)
 
     def products(self, L: Array, R: Array, right: Array | None, left: Array | None) -> tuple[float, Any, Any]:
         """¼‖Z‖² of the residual Z of LRᵀ, with Z @ right and Zᵀ @ left for those that are asked for."""
@@ -100,7 +109,7 @@ class BandKernel:
             total, backward = 0.0, None if left is None else np.zeros((len(R), left.shape[1]), self.dtype)
             for band in chunk:
                 T = L[band.rows] @ R.T
-                Z = self.residual(band, T, T)
+                Z = band.residual(T, T)
                 total += square_sum(Z)
                 if forward is not None and right is not None:
                     forward[band.rows] = Z @ right
@@ -120,7 +129,7 @@ class BandKernel:
         """M_Ω as one dense array with zeros elsewhere, and the mask of Ω."""
         M = np.zeros((self.size, self.size), self.dtype)
         mask = np.zeros((self.size, self.size), bool)
-        for band in self.bands:
+        for band in self._bands:
             mask[band.rows] = band.seen
             M[band.rows] = band.target * band.seen
         return M, mask

@@ -7,16 +7,19 @@ Symmetry so pays for the element-wise work; nothing n×n beyond the packed data 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.data.observations import Observations
+from unrelu.kernels.line import Quartic
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.pairs import edges, pair_block
+from unrelu.kernels.protocol import PairsSeen
 from unrelu.kernels.threads import map_chunks
+from unrelu.kernels.tiles import Tile, added, weighted_matrix
 from unrelu.model.losses import Loss
 
 __all__ = ["TiledKernel", "Weights"]
@@ -29,21 +32,6 @@ TILES_PER_CHUNK = 16
 MOST_CHUNKS = 32
 # Tiles packed together.
 AT_ONCE = 64
-
-
-@dataclass(frozen=True, eq=False)
-class _Tile:
-    rows: slice
-    cols: slice
-    target: Array  # what (UUᵀ)_ij is compared with: the seen value, or the threshold where absent
-    seen: NDArray[np.uint8]  # twice the weight of the seen part: 0, 1 or 2
-    absent: NDArray[np.uint8] | None  # twice the weight of the hinge, where nothing was seen
-    mixed: NDArray[np.intp] | None  # flat positions of pairs seen one way round and absent the other
-    index: int
-
-    @property
-    def diagonal(self) -> bool:
-        return self.rows == self.cols
 
 
 class TiledKernel:
@@ -61,16 +49,18 @@ class TiledKernel:
     ----------
     observations : Observations
     loss : Loss
+        A squared one; what it makes of the limits is the same for all entries.
     """
 
     def __init__(self, observations: Observations, loss: Loss) -> None:
+        observations = replace(observations, limits=loss.heard(observations.limits))
         n, dtype = observations.size, observations.dtype
         self.size, self.dtype = n, dtype
-        self.hinge = loss.uses_absence and observations.threshold is not None
-        self.threshold = (observations.scaled_threshold or 0.0) if self.hinge else 0.0
+        self.bounded = not observations.limits.nothing
+        self.threshold = observations.scaled_threshold or 0.0
         # The hinge acts where UUᵀ − τ has this sign.
         self._wrong: Callable[..., Any] = np.greater if observations.absence_says == "below" else np.less
-        require_memory(n * n // 2 * (dtype.itemsize + (3 if self.hinge else 1)), f"a {n}×{n} matrix")
+        require_memory(n * n // 2 * (dtype.itemsize + (3 if self.bounded else 1)), f"a {n}×{n} matrix")
         bands = edges(n)
         places = [(rows, cols) for first, rows in enumerate(bands) for cols in bands[first:]]
         numbered = list(enumerate(places))
@@ -82,24 +72,24 @@ class TiledKernel:
         wanted = min(MOST_CHUNKS, max(2, len(self.tiles) // TILES_PER_CHUNK))
         self.chunks = [self.tiles[k::wanted] for k in range(min(wanted, len(self.tiles)))]
 
-    def _pack(self, observations: Observations, index: int, place: tuple[slice, slice]) -> tuple[_Tile, float]:
+    def _pack(self, observations: Observations, index: int, place: tuple[slice, slice]) -> tuple[Tile, float]:
         pairs = pair_block(observations, *place)
         absent, mixed, target = None, None, pairs.mean
-        if self.hinge:
+        if self.bounded:
             absent = pairs.absent
             both = (pairs.seen > 0) & (absent > 0)
             mixed = np.flatnonzero(both) if both.any() else None
             absent[pairs.seen > 0] = 0
             np.copyto(target, self.threshold, where=absent > 0)
-        return _Tile(*place, target, pairs.seen, absent, mixed, index), pairs.spread
+        return Tile(*place, target, pairs.seen, absent, mixed, index), pairs.spread
 
     # Each pass below is a loop over tiles in chunks; the sums of the chunks are added in a fixed order.
 
     def evaluate(self, U: Array) -> tuple[float, Array, Weights | None]:
         """F(U), ∇F(U), and the weights that the curvature at U needs (None: those of the pattern)."""
-        active: Weights | None = [np.empty(0, np.uint8)] * len(self.tiles) if self.hinge else None
+        active: Weights | None = [np.empty(0, np.uint8)] * len(self.tiles) if self.bounded else None
 
-        def visit(chunk: list[_Tile]) -> tuple[float, Array]:
+        def visit(chunk: list[Tile]) -> tuple[float, Array]:
             total, gradient, scratch = 0.0, np.zeros_like(U), _Scratch(self.dtype)
             for tile in chunk:
                 T, Z = scratch.pair(tile)
@@ -107,7 +97,7 @@ class TiledKernel:
                 weights = self._residual(tile, UI, UJ, T)
                 np.multiply(T, weights, out=Z)
                 value = _dot(Z, T)
-                if tile.mixed is not None and self.hinge:
+                if tile.mixed is not None and self.bounded:
                     value += self._add_mixed(tile, T, Z, weights)
                 total += value if tile.diagonal else 2 * value
                 _scatter(gradient, tile, Z, UI, UJ)
@@ -123,7 +113,7 @@ class TiledKernel:
         """The Gauss–Newton product (S ∘ (UDᵀ + DUᵀ)) U with the weights S found at U."""
         left, right = np.hstack([U, D]), np.hstack([D, U])
 
-        def visit(chunk: list[_Tile]) -> tuple[float, Array]:
+        def visit(chunk: list[Tile]) -> tuple[float, Array]:
             product, scratch = np.zeros_like(U), _Scratch(self.dtype)
             for tile in chunk:
                 L, _ = scratch.pair(tile)
@@ -137,32 +127,24 @@ class TiledKernel:
         return product
 
     def curvature_matrix(self, U: Array, active: Weights | None) -> NDArray[np.float64]:
-        """The Gauss–Newton matrix whose product is :meth:`curvature`, of shape (nr, nr): for small problems only.
-
-        Its block (i, j) is S_ij u_j u_iᵀ, and the diagonal ones have Σ_j S_ij u_j u_jᵀ besides.
-        """
-        n, r = U.shape
-        S = np.zeros((n, n))
+        """The Gauss–Newton matrix whose product is :meth:`curvature`, of shape (nr, nr): for small problems only."""
+        S = np.zeros((self.size, self.size))
         for tile in self.tiles:
             weights = (tile.seen if active is None else active[tile.index]) * 0.5
             S[tile.rows, tile.cols] = weights
             S[tile.cols, tile.rows] = weights.T
-        V = U.astype(np.float64)
-        matrix = S[:, None, :, None] * V.T[None, :, :, None] * V[:, None, None, :]
-        own = np.arange(n)
-        matrix[own, :, own] += (S @ (V[:, :, None] * V[:, None, :]).reshape(n, r * r)).reshape(n, r, r)
-        return matrix.reshape(n * r, n * r)
+        return weighted_matrix(S, U)
 
     def residual_times(self, U: Array, V: Array) -> Array:
         """(S ∘ (UUᵀ − T)) V: the residual matrix applied to V; with U = 0 and ``observed``, −M_Ω V."""
 
-        def visit(chunk: list[_Tile]) -> tuple[float, Array]:
+        def visit(chunk: list[Tile]) -> tuple[float, Array]:
             product, scratch = np.zeros_like(V), _Scratch(self.dtype)
             for tile in chunk:
                 T, Z = scratch.pair(tile)
                 weights = self._residual(tile, U[tile.rows], U[tile.cols], T)
                 np.multiply(T, weights, out=Z)
-                if tile.mixed is not None and self.hinge:
+                if tile.mixed is not None and self.bounded:
                     self._add_mixed(tile, T, Z, weights)
                 _scatter(product, tile, Z, V[tile.rows], V[tile.cols])
             return 0.0, product
@@ -171,15 +153,15 @@ class TiledKernel:
         product *= 0.5
         return product
 
-    def line(self, U: Array, D: Array, active: Weights | None) -> tuple[float, float, float]:
-        """Coefficients of t², t³ and t⁴ of F(U + tD) with the weights held at those of U.
+    def line(self, U: Array, D: Array, value: float, slope: float, active: Weights | None) -> Quartic:
+        """F(U + tD) with the weights held at those of U: a quartic.
 
-        With T = UUᵀ − t, L = UDᵀ + DUᵀ and Q = DDᵀ they are ¼Σ S(L² + 2TQ), ½Σ S LQ and ¼Σ S Q².
-        The constant is F(U) and the slope ⟨∇F(U), D⟩, which the caller has already.
+        With T = UUᵀ − t, L = UDᵀ + DUᵀ and Q = DDᵀ the coefficients of t², t³ and t⁴ are ¼Σ S(L² + 2TQ), ½Σ S LQ and
+        ¼Σ S Q². The constant is F(U) and the slope ⟨∇F(U), D⟩, which the caller has already.
         """
         left, right = np.hstack([U, D]), np.hstack([D, U])
 
-        def visit(chunk: list[_Tile]) -> tuple[float, Array]:
+        def visit(chunk: list[Tile]) -> tuple[float, Array]:
             sums, scratch = np.zeros(3), _Scratch(self.dtype)
             for tile in chunk:
                 T, L = scratch.pair(tile)
@@ -202,9 +184,29 @@ class TiledKernel:
             return 0.0, sums
 
         _, sums = _sum(map_chunks(visit, self.chunks))
-        return tuple(float(c) / 8 for c in sums)  # type: ignore[return-value]
+        return Quartic(np.array([value, slope, *(float(c) / 8 for c in sums)]), exact=active is None)
 
-    def _residual(self, tile: _Tile, UI: Array, UJ: Array, T: Array) -> NDArray[np.uint8]:
+    def weighted(self, weigh: Callable[[PairsSeen], Any]) -> Any:
+        """Other weights in the packing of the tiles."""
+        return [weigh(tile) for tile in self.tiles]
+
+    def gather(self, visit: Callable[[PairsSeen, Any], None], zeros: Any) -> Any:
+        """The sum over tiles of what ``visit`` adds to an array, in a fixed order."""
+
+        def of_chunk(chunk: list[Tile]) -> Any:
+            into = zeros.copy()
+            for tile in chunk:
+                visit(tile, into)
+            return into
+
+        return added(map_chunks(of_chunk, self.chunks))
+
+    def total(self, visit: Callable[[PairsSeen], Any]) -> Any:
+        """The sum of what ``visit`` returns for each tile, in a fixed order."""
+        parts = map_chunks(lambda chunk: added([visit(tile) for tile in chunk]), self.chunks)
+        return added(parts)
+
+    def _residual(self, tile: Tile, UI: Array, UJ: Array, T: Array) -> NDArray[np.uint8]:
         """Write UUᵀ − target into T and return the weights there."""
         np.matmul(UI, UJ.T, out=T)
         np.subtract(T, tile.target, out=T)
@@ -214,7 +216,7 @@ class TiledKernel:
         np.multiply(weights, tile.absent, out=weights)
         return np.add(weights, tile.seen, out=weights)
 
-    def _add_mixed(self, tile: _Tile, T: Array, Z: Array, weights: NDArray[np.uint8]) -> float:
+    def _add_mixed(self, tile: Tile, T: Array, Z: Array, weights: NDArray[np.uint8]) -> float:
         """Add the hinge of pairs seen one way round and absent the other: their target is the value, not τ."""
         above = T.ravel()[tile.mixed] + (tile.target.ravel()[tile.mixed] - self.threshold)
         hinge = np.where(self._wrong(above, 0), above, 0)
@@ -236,10 +238,10 @@ class _Scratch:
             self._arrays[key] = np.empty(shape, self._dtype)
         return self._arrays[key]
 
-    def pair(self, tile: _Tile) -> tuple[Array, Array]:
+    def pair(self, tile: Tile) -> tuple[Array, Array]:
         return self._get(0, tile.target.shape), self._get(1, tile.target.shape)
 
-    def second_pair(self, tile: _Tile) -> tuple[Array, Array]:
+    def second_pair(self, tile: Tile) -> tuple[Array, Array]:
         return self._get(2, tile.target.shape), self._get(3, tile.target.shape)
 
 
@@ -247,7 +249,7 @@ def _dot(A: Array, B: Array) -> float:
     return float(np.dot(A.ravel(), B.ravel()))
 
 
-def _scatter(into: Array, tile: _Tile, Z: Array, VI: Array, VJ: Array) -> None:
+def _scatter(into: Array, tile: Tile, Z: Array, VI: Array, VJ: Array) -> None:
     into[tile.rows] += Z @ VJ
     if not tile.diagonal:
         into[tile.cols] += Z.T @ VI

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from unrelu.base.budget import OutOfTime, unlimited
 from unrelu.loop.history import History, Record, Stop, Verdict, in_units
-from unrelu.loop.states import Iterate, PointIterate
+from unrelu.loop.states import Iterate
 from unrelu.loop.stopping import StoppingRule
-from unrelu.model.factors import nearest_psd, relative_error
-from unrelu.problems.psd import Point, PSDProblem
+from unrelu.model.factors import Factors
+from unrelu.problems.protocol import Point, Problem
 
 __all__ = ["Outcome", "run"]
 
@@ -34,13 +34,13 @@ class Method(Protocol):
     def units(self) -> Mapping[str, float]:
         """Which power of the data's unit a detail carries."""
 
-    def start(self, problem: PSDProblem, left: Array, right: Array) -> Any:
+    def start(self, problem: Any, left: Array, right: Array) -> Any:
         """The first state."""
 
-    def step(self, problem: PSDProblem, state: Any) -> Any:
+    def step(self, problem: Any, state: Any) -> Any:
         """The next state."""
 
-    def diagnostics(self, problem: PSDProblem, state: Any) -> Mapping[str, float]:
+    def diagnostics(self, problem: Any, state: Any) -> Mapping[str, float]:
         """What is worth recording but not part of the method."""
 
 
@@ -48,8 +48,9 @@ class Method(Protocol):
 class Outcome:
     """The point a run returns, how it ended, and what happened.
 
-    ``iteration`` is that of the point. ``left`` and ``right`` are the method's own factors if it has two; ``apart`` is
-    then ‖LRᵀ − UUᵀ‖_F / ‖UUᵀ‖_F. Point and factors are in units of ``problem.unit``, the history in the caller's.
+    ``iteration`` is that of the point. ``own`` are the factors of a method that works on its own; ``apart`` is then how
+    far their product is from the point's matrix, relatively. Point and factors are in units of ``problem.unit``, the
+    history in the caller's.
     """
 
     point: Point
@@ -57,13 +58,12 @@ class Outcome:
     history: History
     iteration: int
     objective: float  # of the method's own estimate, in units
-    left: Array | None = None
-    right: Array | None = None
+    own: Factors | None = None
     apart: float = 0.0
 
 
 def run(
-    problem: PSDProblem,
+    problem: Problem,
     solver: Method,
     start: tuple[Array, Array],
     stopping: StoppingRule,
@@ -79,7 +79,7 @@ def run(
 
     Parameters
     ----------
-    problem : PSDProblem
+    problem : Problem
     solver : Solver
     start : pair of ndarray of shape (n, rank)
         Where to start.
@@ -154,7 +154,7 @@ class _Best:
         self._objective = np.inf
         self._record: Record
         self._point: Point | None = None
-        self._factors: tuple[Array, Array | None]
+        self._factors: Factors
 
     def offer(self, state: Iterate, record: Record) -> None:
         if self.empty or state.objective <= self._objective:
@@ -163,26 +163,22 @@ class _Best:
     def take(self, state: Iterate, record: Record) -> None:
         self._objective = state.objective if np.isfinite(state.objective) else np.inf
         self._record = record
-        self._point = state.point if isinstance(state, PointIterate) else None
+        self._point = state.point
         self._factors = state.factors
         self.empty = False
 
-    def outcome(self, problem: PSDProblem, verdict: Verdict, history: History) -> Outcome:
-        left, right = self._factors
-        if right is None:
-            point = problem.evaluate(left) if self._point is None else self._point
-            return Outcome(point, verdict, history, self._record.iteration, self._objective)
-        factor, apart = nearest_psd(left, right, problem.rank)
-        point = problem.evaluate(factor)
-        return Outcome(point, verdict, history, self._record.iteration, self._objective, left, right, apart)
+    def outcome(self, problem: Problem, verdict: Verdict, history: History) -> Outcome:
+        if self._point is not None:
+            return Outcome(self._point, verdict, history, self._record.iteration, self._objective)
+        point, apart = problem.finished(self._factors)
+        return Outcome(point, verdict, history, self._record.iteration, self._objective, self._factors, apart)
 
 
 def _record(
-    iteration: int, problem: PSDProblem, solver: Method, state: Iterate, clock: _Clock, truth: Array | None
+    iteration: int, problem: Problem, solver: Method, state: Iterate, clock: _Clock, truth: Array | None
 ) -> Record:
     """What happened, in the caller's units."""
     unit = problem.unit
-    left, right = state.factors
     details = {**state.details, **solver.diagnostics(problem, state)}
     norm = state.gradient_norm
     scale = problem.norm**1.5
@@ -193,12 +189,12 @@ def _record(
         seconds=clock.seconds,
         cpu_seconds=clock.cpu,
         relative_gradient_norm=None if norm is None else (norm / scale if scale else norm),
-        error=None if truth is None else relative_error(left, truth, right, unit=unit),
+        error=None if truth is None else state.factors.error(truth, unit),
         details={name: in_units(value, unit, solver.units.get(name, 0.0)) for name, value in details.items()},
     )
 
 
-def _diverged(state: Iterate, first: float, problem: PSDProblem, history: History) -> Verdict | None:
+def _diverged(state: Iterate, first: float, problem: Problem, history: History) -> Verdict | None:
     norm = state.gradient_norm
     finite = np.isfinite(state.objective) and (norm is None or np.isfinite(norm))
     # The zero matrix has the objective ‖M_Ω‖²/4, for comparison with starts that are nearly perfect.
@@ -213,12 +209,12 @@ def _diverged(state: Iterate, first: float, problem: PSDProblem, history: Histor
     )
 
 
-def _stuck(state: Iterate, history: History, problem: PSDProblem) -> Verdict | None:
+def _stuck(state: Iterate, history: History, problem: Problem) -> Verdict | None:
     if state.stuck is None:
         return None
     last = history[-1]
     small = last.relative_gradient_norm is not None and last.relative_gradient_norm <= ROUNDING[problem.dtype.name]
-    if small and getattr(state, "at_rounding", False):
+    if small and state.at_rounding:
         return Verdict(
             Stop.CONVERGED,
             f"relative gradient norm {last.relative_gradient_norm:.2g} is at rounding level after {last.iteration} "

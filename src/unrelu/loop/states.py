@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.problems.psd import Point
+from unrelu.model.factors import Factors, TwoSided
+from unrelu.problems.protocol import Point
 
 __all__ = ["Iterate", "PointIterate", "TwoFactorIterate"]
 
@@ -17,33 +18,39 @@ Array = NDArray[np.floating[Any]]
 
 
 class Iterate:
-    """Where a solver is: what the loop records of it, and the matrix it stands for.
+    """A state of a solver: a value, which no later step changes.
 
-    ``details`` are what this method records of the step that led here; ``stuck`` says why no further step makes sense.
+    ``details`` are what this method records of the step that led here; ``stuck`` says why no further step makes sense,
+    and ``at_rounding`` whether that is so because of rounding. Stored and read again, it goes on as if nothing had
+    been: whatever the next step depends on is in it, the state of a random generator included.
     """
 
     details: Mapping[str, float]
     stuck: str | None
+    at_rounding: ClassVar[bool] = False
 
-    @property
-    def objective(self) -> float:
-        """¼ of the squared misfit that the method reduces."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # a subclass has them as fields or as properties
 
-    @property
-    def gradient_norm(self) -> float | None:
-        """The norm of the gradient, for methods that have one."""
-        raise NotImplementedError
+        @property
+        def objective(self) -> float:
+            """What the method reduces, at this state."""
 
-    @property
-    def factors(self) -> tuple[Array, Array | None]:
-        """(U, None) for UUᵀ, (L, R) for LRᵀ."""
-        raise NotImplementedError
+        @property
+        def gradient_norm(self) -> float | None:
+            """The norm of the gradient, for methods that have one."""
+
+        @property
+        def point(self) -> Point | None:
+            """The point that the problem has measured here; None for a method that works on factors of its own."""
+
+        @property
+        def factors(self) -> Factors:
+            """The matrix that this state stands for."""
 
 
 @dataclass(frozen=True, eq=False)
 class PointIterate(Iterate):
-    """A factor U with value and gradient measured there. Subclasses add what travels from step to step."""
+    """An unknown with value and gradient measured there. Subclasses add what travels from step to step."""
 
     point: Point
     details: Mapping[str, float] = field(default_factory=dict)
@@ -60,9 +67,9 @@ class PointIterate(Iterate):
         return self.point.gradient_norm
 
     @property
-    def factors(self) -> tuple[Array, Array | None]:
-        """(U, None)."""
-        return self.point.factor, None
+    def factors(self) -> Factors:
+        """What the problem makes of the unknown."""
+        return self.point.factors
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +84,11 @@ class TwoFactorIterate(Iterate):
     stuck: str | None = None
 
     @property
-    def factors(self) -> tuple[Array, Array | None]:
+    def point(self) -> None:
+        """None: the problem has measured neither factor."""
+        return None
+
+    @property
+    def factors(self) -> Factors:
         """(L, R)."""
-        return self.left, self.right
+        return TwoSided(self.left, self.right)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from unrelu.base.errors import InputError
 
 __all__ = [
+    "Factors",
+    "Symmetric",
+    "TwoSided",
     "align",
     "dense",
     "distance",
@@ -21,6 +25,97 @@ __all__ = [
 ]
 
 Array = NDArray[np.floating[Any]]
+
+
+class Factors:
+    """A matrix kept as thin factors, LRᵀ; never formed unless asked for.
+
+    Examples
+    --------
+    >>> both = TwoSided(np.array([[1.0], [2.0]]), np.array([[3.0], [4.0], [5.0]]))
+    >>> both.shape, both.rank, both.entries([1], [2])
+    ((2, 3), 1, array([10.]))
+    >>> Symmetric(np.array([[1.0], [2.0]])).dense()
+    array([[1., 2.],
+           [2., 4.]])
+    """
+
+    if TYPE_CHECKING:  # a subclass has them as fields or as properties
+
+        @property
+        def left(self) -> Array:
+            """L, of shape (m, rank)."""
+
+        @property
+        def right(self) -> Array:
+            """R, of shape (n, rank)."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of the matrix."""
+        return len(self.left), len(self.right)
+
+    @property
+    def rank(self) -> int:
+        """Number of columns of the factors."""
+        return int(self.left.shape[1])
+
+    def entries(self, rows: ArrayLike, cols: ArrayLike) -> Array:
+        """Entries at integer positions that broadcast against each other."""
+        m, n = self.shape
+        i, j = np.broadcast_arrays(positions_checked(rows, m), positions_checked(cols, n))
+        result: Array = np.einsum("...k,...k->...", self.left[i], self.right[j])
+        return result
+
+    def dense(self) -> Array:
+        """The whole matrix."""
+        whole: Array = self.left @ self.right.T
+        return whole
+
+    def error(self, truth: Array, unit: float = 1.0) -> float:
+        """‖LRᵀ − M/unit‖_F / ‖M/unit‖_F."""
+        return relative_error(self.left, truth, self.right, unit=unit)
+
+    def times(self, root: Any) -> Factors:
+        """Both factors multiplied by a number, the matrix by its square."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetric(Factors):
+    """UUᵀ."""
+
+    factor: Array
+
+    @property
+    def left(self) -> Array:
+        """U."""
+        return self.factor
+
+    @property
+    def right(self) -> Array:
+        """U."""
+        return self.factor
+
+    def dense(self) -> Array:
+        """UUᵀ, exactly symmetric."""
+        return dense(self.factor)
+
+    def times(self, root: Any) -> Symmetric:
+        """U multiplied by a number."""
+        return Symmetric(self.factor * root)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSided(Factors):
+    """LRᵀ."""
+
+    left: Array
+    right: Array
+
+    def times(self, root: Any) -> TwoSided:
+        """Both multiplied by a number."""
+        return TwoSided(self.left * root, self.right * root)
 
 
 def dense(U: Array, band: int = 512) -> Array:

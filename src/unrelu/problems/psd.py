@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -11,28 +11,18 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from unrelu.data.observations import Observations
+from unrelu.kernels import Kernel, Line, kernel_for
 from unrelu.kernels.bands import BandKernel
-from unrelu.kernels.tiled import TiledKernel, Weights
-from unrelu.model.losses import Loss, Observed
+from unrelu.model.factors import Factors, nearest_psd
+from unrelu.model.losses import Loss, squared_loss
+from unrelu.problems.protocol import Point
 
 __all__ = ["PSDProblem", "Point"]
 
+# Eigenvalues of UᵀU below this share of the largest count as this share in the preconditioner.
+SMALLEST_SHARE = 1e-12
+
 Array = NDArray[np.floating[Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """A factor with what one pass over the matrix found there: all fields belong to the same U."""
-
-    factor: Array
-    value: float
-    gradient: Array
-    weights: Weights | None = field(default=None, repr=False)
-
-    @cached_property
-    def gradient_norm(self) -> float:
-        """‖∇F(U)‖_F, the paper's α."""
-        return float(np.linalg.norm(self.gradient.astype(np.float64, copy=False)))
 
 
 class PSDProblem:
@@ -46,7 +36,10 @@ class PSDProblem:
     ----------
     observations : Observations
     rank : int
-    loss : Loss, default Observed()
+    loss : Loss, optional
+        Default: the paper's, of which only what was seen is a part.
+    kernel : callable, optional
+        What makes the kernel from observations and loss; default the quickest that there is for them.
 
     Examples
     --------
@@ -58,10 +51,17 @@ class PSDProblem:
     0.0
     """
 
-    def __init__(self, observations: Observations, rank: int, loss: Loss | None = None) -> None:
+    def __init__(
+        self,
+        observations: Observations,
+        rank: int,
+        loss: Loss | None = None,
+        kernel: Callable[[Observations, Loss], Kernel] = kernel_for,
+    ) -> None:
         self.observations = observations
         self.rank = rank
-        self.loss = Observed() if loss is None else loss
+        self.loss = squared_loss() if loss is None else loss
+        self._kernel_for = kernel
 
     @property
     def size(self) -> int:
@@ -75,14 +75,31 @@ class PSDProblem:
 
     def at_rank(self, rank: int) -> PSDProblem:
         """The same data and loss at another rank; the kernel is shared."""
-        other = PSDProblem(self.observations, rank, self.loss)
-        other.__dict__["kernel"] = self.kernel
-        return other
+        return PSDProblem(self.observations, rank, self.loss, lambda *_: self.kernel)
+
+    def among(self, observations: Observations, rank: int | None = None) -> PSDProblem:
+        """The same loss and kind of kernel for other data."""
+        return PSDProblem(observations, rank or self.rank, self.loss, self._kernel_for)
+
+    @property
+    def seen_only(self) -> PSDProblem:
+        """The same problem with nothing known of unseen entries."""
+        return self.among(self.observations.seen_only)
 
     @cached_property
-    def kernel(self) -> TiledKernel:
+    def kernel(self) -> Kernel:
         """Passes for UUᵀ, over pairs."""
-        return TiledKernel(self.observations, self.loss)
+        return self._kernel_for(self.observations, self.loss)
+
+    @cached_property
+    def bounded(self) -> bool:
+        """Whether anything is known, and heard, of unseen entries."""
+        return not self.loss.heard(self.observations.limits).nothing
+
+    @cached_property
+    def workspace(self) -> dict[str, Any]:
+        """Large arrays that a method keeps between its steps beside its state, and can make anew from it."""
+        return {}
 
     @cached_property
     def bands(self) -> BandKernel:
@@ -106,16 +123,19 @@ class PSDProblem:
 
     def evaluate(self, U: Array) -> Point:
         """F and its gradient at U, in one pass."""
-        value, gradient, weights = self.kernel.evaluate(U)
-        return Point(U, value, gradient, weights)
+        return Point(U, *self.kernel.evaluate(U))
+
+    def misfit(self, value: float) -> float:
+        """‖(UUᵀ − M)_Ω‖_F, with what the loss adds for unseen entries, from F = ¼ of its square."""
+        return float(np.sqrt(max(4 * value, 0.0)))
 
     def curvature(self, point: Point, D: Array) -> Array:
         """Gauss–Newton product ½JᵀJ D = (S ∘ (UDᵀ + DUᵀ)) U; ⟨D, ·⟩ is ½‖(UDᵀ + DUᵀ)_Ω‖_F²."""
-        return self.kernel.curvature(point.factor, D, point.weights)
+        return self.kernel.curvature(point.factor, D, point.kept)
 
     def curvature_matrix(self, point: Point, *, whole: bool = False) -> NDArray[np.float64]:
         """The matrix of :meth:`curvature`, or of the ``whole`` Hessian, of shape (nr, nr): for small problems."""
-        matrix = self.kernel.curvature_matrix(point.factor, point.weights)
+        matrix = self.kernel.curvature_matrix(point.factor, point.kept)
         if whole:
             n, r = point.factor.shape
             residual = self.kernel.residual_times(point.factor, np.eye(n, dtype=self.dtype)).astype(np.float64)
@@ -126,16 +146,29 @@ class PSDProblem:
         """The Hessian product: the Gauss–Newton one plus the residual matrix times D."""
         return self.curvature(point, D) + self.kernel.residual_times(point.factor, D)
 
-    def line(self, point: Point, D: Array) -> NDArray[np.float64]:
-        """Coefficients c₀…c₄ of F(U + tD), exact for ``observed`` and up to the first kink for ``one-sided``."""
+    def line(self, point: Point, D: Array) -> Line:
+        """F(U + tD): a quartic, exact for ``observed`` and up to the first kink for ``one-sided``."""
         slope = float(np.vdot(point.gradient.astype(np.float64), D.astype(np.float64)))
-        return np.array([point.value, slope, *self.kernel.line(point.factor, D, point.weights)])
+        return self.kernel.line(point.factor, D, point.value, slope, point.kept)
+
+    def preconditioner(self, point: Point, damping: float) -> Callable[[Array], Array]:
+        """D ↦ D (UᵀU + μ)⁻¹, which removes the conditioning of U."""
+        U = point.factor
+        eigenvalues, basis = np.linalg.eigh(U.T @ U)
+        floor = max(SMALLEST_SHARE * eigenvalues[-1], np.finfo(U.dtype).tiny)
+        inverse = ((basis / np.maximum(eigenvalues + damping, floor)) @ basis.T).astype(U.dtype)
+        return lambda D: D @ inverse
+
+    def finished(self, factors: Factors) -> tuple[Point, float]:
+        """The nearest positive semidefinite matrix of the rank, measured; and how far it is, relatively."""
+        factor, apart = nearest_psd(factors.left, factors.right, self.rank)
+        return self.evaluate(factor), apart
 
     @cached_property
     def spectral_norm(self) -> float:
         """‖M_Ω‖₂ of the symmetrised seen entries, to a relative 1e-3, in units of ``unit``."""
         n, none = self.size, np.zeros((self.size, 1), self.dtype)
-        seen_only = self.kernel if not self.kernel.hinge else TiledKernel(self.observations, Observed())
+        seen_only = self.seen_only.kernel if self.bounded else self.kernel
 
         def times(v: Array) -> Array:
             return -seen_only.residual_times(none, np.asarray(v, self.dtype).reshape(n, -1))

@@ -102,8 +102,9 @@ def contradicted(observations: Observations, factor: Floats, error: DataError, *
     for band in bands(n, n):
         checkpoint()
         absent = np.isnan(observations.block(slice(0, n), band)).T
-        if observations.unknown is not None:
-            absent = absent & ~observations.unknown[:, band].T
+        unknown = observations.limits.unknown_in(slice(0, n), band)
+        if unknown is not None:
+            absent = absent & ~unknown.T
         values = observations.block(band, slice(0, n))
         i, j = np.nonzero(absent & ~np.isnan(values))
         found.append((i + band.start, j, values[i, j].astype(np.float64) / observations.unit))

@@ -15,7 +15,7 @@ from unrelu.proofs.agreement import AGREES, ROW_AGREES, cleared, contradicted, f
 from unrelu.proofs.bodies import bodies
 from unrelu.proofs.determinacy import GENERIC, NO, PROVED, Determinacy
 from unrelu.proofs.direct import DataError, Group
-from unrelu.proofs.order import canonical_frame, canonical_order, reordered
+from unrelu.proofs.order import canonical_frame, canonical_order
 from unrelu.proofs.rows_outside import with_rows_outside
 from unrelu.proofs.stress import MOST_ROWS, Stresses
 
@@ -65,7 +65,7 @@ def determine(
         return _sorted_out(observations, factor, error, misfit, rng, at_floor=at_floor)
     order, alike = canonical_order(observations)
     factor = canonical_frame(factor[order])
-    found = _sorted_out(reordered(observations, order), factor, error, misfit, rng, at_floor=at_floor)
+    found = _sorted_out(observations.reordered(order), factor, error, misfit, rng, at_floor=at_floor)
     found = found.in_places(order)
     return replace(found, rank_of=evened(found.rank_of, alike, PROVED))
 

@@ -7,7 +7,7 @@ they are one on the factors of full rank only, and everything here that needs th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from unrelu.base.errors import InputError
 from unrelu.data.observations import Observations
 from unrelu.model.factors import align
-from unrelu.model.losses import Observed
 from unrelu.problems.psd import PSDProblem
 from unrelu.proofs.pattern import Mask, Pattern, as_factor, own_generator
 
@@ -209,9 +208,7 @@ class Landscape:
     @classmethod
     def of(cls, observations: Observations, rank: int) -> Landscape:
         """The paper's objective, seen entries only; in double precision whatever the data."""
-        if observations.dtype != np.float64:
-            observations = replace(observations, data=observations.data.astype(np.float64))
-        return cls(PSDProblem(observations, rank, Observed()))
+        return cls(PSDProblem(observations.in_doubles.seen_only, rank))
 
     def _scaled(self, U: ArrayLike) -> FloatArray:
         return as_factor(U, "U", self.problem.size) / np.sqrt(self.problem.observations.unit)

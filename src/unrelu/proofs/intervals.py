@@ -143,7 +143,7 @@ def _by_programs(
     units, values, room = factor[inside] / lengths[:, None], values / lengths, room / lengths
     A, b = [units[seen], -units[seen]], [(values + room)[seen], (room - values)[seen]]
     tau = observations.scaled_threshold
-    absent = ~seen if observations.unknown is None else ~seen & ~_unknown(observations, i, inside)
+    absent = ~seen if observations.limits.unknown is None else ~seen & ~_unknown(observations, i, inside)
     if tau is not None and absent.any():
         sign = 1.0 if observations.absence_says == "below" else -1.0
         A.append(sign * units[absent])
@@ -160,5 +160,6 @@ def _by_programs(
 
 
 def _unknown(observations: Observations, i: int, cols: Indices) -> Bools:
-    assert observations.unknown is not None
-    return observations.unknown[i, cols] & observations.unknown[cols, i]
+    unknown = observations.limits.unknown
+    assert unknown is not None
+    return unknown[i, cols] & unknown[cols, i]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.base.alike import rows_told_apart
 from unrelu.data.canonical import bits_seen
 from unrelu.data.observations import Observations
 
-__all__ = ["canonical_frame", "canonical_order", "reordered"]
+__all__ = ["canonical_frame", "canonical_order"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -79,15 +76,3 @@ def canonical_frame(factor: Floats) -> Floats:
         axes = np.column_stack([axes, np.linalg.svd(axes, full_matrices=True)[0][:, axes.shape[1] :]])
     turned: Floats = factor @ axes
     return turned
-
-
-def reordered(observations: Observations, order: Indices) -> Observations:
-    """The same observations with row ``order[k]`` as row k; nothing is checked again."""
-    data = observations.data
-    return replace(
-        observations,
-        data=data[order][:, order] if sp.issparse(data) else data[np.ix_(order, order)],
-        unknown=None if observations.unknown is None else observations.unknown[np.ix_(order, order)],
-        labels=None if observations.labels is None else tuple(observations.labels[k] for k in order),
-        seen_per_row=observations.seen_per_row[order],
-    )

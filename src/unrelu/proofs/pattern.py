@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.errors import InputError
 from unrelu.data.observations import Observations
-from unrelu.kernels.tiled import TiledKernel
-from unrelu.model.losses import Observed
+from unrelu.kernels import Kernel, kernel_for
+from unrelu.kernels.protocol import PairsSeen
+from unrelu.model.losses import squared_loss
 
 __all__ = ["Mask", "Pattern", "as_factor", "own_generator"]
 
@@ -36,7 +37,7 @@ class Pattern:
     ----------
     observations : Observations
         Of which only the places of the seen entries are used here.
-    packed : TiledKernel, optional
+    packed : Kernel, optional
         Passes in double precision over the same entries, if somebody has them already.
 
     Examples
@@ -47,7 +48,7 @@ class Pattern:
     """
 
     observations: Observations
-    packed: TiledKernel | None = None
+    packed: Kernel | None = None
 
     @classmethod
     def of(cls, source: Mask) -> Pattern:
@@ -95,24 +96,17 @@ class Pattern:
     @cached_property
     def diagonal(self) -> FloatArray:
         """1.0 where the diagonal entry was seen, else 0.0."""
-        data = self.observations.data
-        on_diagonal = np.asarray(data.diagonal(), np.float64)
-        if isinstance(data, np.ndarray):
-            return (~np.isnan(on_diagonal)).astype(np.float64)
-        stored = data.tocoo()
-        found = np.zeros(self.size)
-        found[stored.coords[0][stored.coords[0] == stored.coords[1]]] = 1.0
-        return found
+        return self.observations.source.diagonal_seen().astype(np.float64)
 
     @cached_property
-    def kernel(self) -> TiledKernel:
+    def kernel(self) -> Kernel:
         """The tiled passes, in double precision whatever the data: a small γ is a difference of large numbers."""
         if self.packed is not None:
             return self.packed
         observations = self.observations
         if observations.dtype != np.float64:
             observations = Observations.of(np.where(self.mask, 1.0, np.nan), threshold=None)
-        return TiledKernel(observations, Observed())
+        return kernel_for(observations, squared_loss())
 
     def gram(self, U: FloatArray, D: FloatArray) -> FloatArray:
         """½φ*φ(D) = (S ∘ (UDᵀ + DUᵀ))U."""
@@ -134,12 +128,14 @@ class Pattern:
         """The diagonal blocks Σ_j S_ij u_j u_jᵀ + S_ii u_i u_iᵀ of ½φ*φ, one r×r matrix per row."""
         n, r = U.shape
         products = np.einsum("ia,ib->iab", U, U).reshape(n, r * r)
-        sums = np.zeros_like(products)
-        for tile in self.kernel.tiles:
-            weights = tile.seen.astype(np.float64)
-            sums[tile.rows] += weights @ products[tile.cols]
-            if not tile.diagonal:
-                sums[tile.cols] += weights.T @ products[tile.rows]
+
+        def visit(pairs: PairsSeen, sums: FloatArray) -> None:
+            weights = pairs.seen.astype(np.float64)
+            sums[pairs.rows] += weights @ products[pairs.cols]
+            if not pairs.diagonal:
+                sums[pairs.cols] += weights.T @ products[pairs.rows]
+
+        sums = self.kernel.gather(visit, np.zeros_like(products))
         return (sums / 2 + self.diagonal[:, None] * products).reshape(n, r, r)
 
 

@@ -84,7 +84,7 @@ class ADMM(Solver[_State]):
 
     name = "admm"
     convex = True
-    losses = ("observed",)
+    hears_limits = False
     max_iter = 2000
     default_start = None
     default_tol: ClassVar = {"float64": 1e-7, "float32": 1e-5}
@@ -146,14 +146,14 @@ class ADMM(Solver[_State]):
             for band in chunk:
                 rows = band.rows
                 Y, x, v = L[rows] @ R.T, X[rows], V[rows]
-                misfit += square_sum(bands.residual(band, Y))
+                misfit += square_sum(band.residual(Y))
                 gap += 0.0 if first else square_sum(x - Y)
                 np.multiply(Y, 2, out=x)
                 x -= v
                 if pull == 1:
-                    bands.clip(band, x)
+                    band.clip(x)
                 else:
-                    x -= pull * bands.residual(band, x)
+                    x -= pull * band.residual(x)
                 v += x
                 v -= Y
             return misfit, gap
@@ -192,7 +192,7 @@ def _pull(bands: BandKernel, L: Array, R: Array, V: Array, radius: float, power:
     """By which share of its residual W = 2Y − V moves: t/(1 + t) with t = (distance/radius)^power − 1."""
 
     def visit(chunk: list[Band]) -> float:
-        return sum(square_sum(bands.residual(band, 2 * (L[band.rows] @ R.T) - V[band.rows])) for band in chunk)
+        return sum(square_sum(band.residual(2 * (L[band.rows] @ R.T) - V[band.rows])) for band in chunk)
 
     distance = float(np.sqrt(sum(bands.over(visit))))
     return 0.0 if distance <= radius else 1 - (radius / distance) ** power

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.errors import InputError, unknown_name
+from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.loop.states import Iterate, PointIterate, TwoFactorIterate
 from unrelu.loop.stopping import RelativeGradientNormBelow, StoppingRule
-from unrelu.model.losses import Loss, Observed, OneSided
+from unrelu.model.losses import Loss, squared_loss
 from unrelu.problems.psd import PSDProblem
 
 __all__ = ["Iterate", "PointIterate", "Solver", "TwoFactorIterate"]
@@ -20,6 +21,8 @@ __all__ = ["Iterate", "PointIterate", "Solver", "TwoFactorIterate"]
 Array = NDArray[np.floating[Any]]
 
 STOPPING = ("relative", "paper")
+# A loss that makes nothing of this makes nothing of any limit.
+ANY_LIMIT = Limits(high=0.0)
 
 
 State = TypeVar("State", bound=Iterate)
@@ -28,13 +31,15 @@ State = TypeVar("State", bound=Iterate)
 class Solver(Generic[State]):
     """A frozen dataclass of hyperparameters with ``start`` and ``step``; its state travels.
 
-    Class attributes say what it can do: the names of the ``losses`` it can minimise; the ``default_start`` (None: it
-    starts from zero); whether it ``takes_start`` at all; whether it solves a ``convex`` program, which has no wrong
-    stationary points; how many iterations it takes at most (``max_iter``) and how far it goes (``default_tol``).
+    Class attributes say what it can do: whether the loss must be a square (``squared_only``), and whether it
+    ``hears_limits`` of unseen entries; the ``default_start`` (None: it starts from zero); whether it ``takes_start`` at
+    all; whether it solves a ``convex`` program, which has no wrong stationary points; how many iterations it takes at
+    most (``max_iter``) and how far it goes (``default_tol``).
     """
 
     name: ClassVar[str]
-    losses: ClassVar[tuple[str, ...]] = ("observed", "one-sided")
+    squared_only: ClassVar[bool] = True
+    hears_limits: ClassVar[bool] = True
     default_start: ClassVar[str | None] = "tailored"
     takes_start: ClassVar[bool] = True
     convex: ClassVar[bool] = False
@@ -60,9 +65,11 @@ class Solver(Generic[State]):
 
     def default_loss(self, observations: Observations) -> Loss:
         """The loss this method minimises when none is named: with what absence says, if it says something."""
-        if "one-sided" not in self.losses or observations.threshold is None:
-            return Observed()
-        return OneSided()
+        return squared_loss(observations.limits if self.hears_limits else None)
+
+    def accepts(self, loss: Loss) -> bool:
+        """Whether this method can minimise a loss."""
+        return (loss.squared or not self.squared_only) and (self.hears_limits or loss.heard(ANY_LIMIT).nothing)
 
     def rule(self, tol: float | None, dtype: np.dtype[Any]) -> StoppingRule:
         """When this method has converged: the paper's absolute rule if asked for, else one relative to the data."""

@@ -71,7 +71,7 @@ class Direct(Solver[PointIterate]):
             )
         point = problem.evaluate(placement.completed(problem.observations).astype(problem.dtype))
         details = {
-            "residual": float(np.sqrt(4 * point.value)),
+            "residual": problem.misfit(point.value),
             "placed": float(placement.placed.sum()),
             "waves": float(placement.wave.max()),
             "weakest": float(placement.share[placement.placed].min()),

@@ -11,11 +11,12 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from unrelu.base.errors import InputError, is_integer, is_number
+from unrelu.kernels import Line
 from unrelu.loop.stopping import GradientNormBelow, StoppingRule
 from unrelu.problems.psd import Point, PSDProblem
 from unrelu.solvers.base import PointIterate, Solver
 
-__all__ = ["GaussNewton", "minimise_quartic"]
+__all__ = ["GaussNewton"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -26,7 +27,7 @@ CURVATURE = 0.9
 MOST_TRIALS = 12
 # Where F no longer resolves a decrease, so many steps may pass without a new lowest gradient norm.
 PATIENCE = 10
-# Eigenvalues of UᵀU below this share of the largest count as this share in the preconditioner.
+# At least this share of the largest eigenvalue of UᵀU is added where equations are solved as they are.
 SMALLEST_SHARE = 1e-12
 # A step that leaves more than this share of the gradient shows that the residual matters: the next one takes the whole
 # Hessian, which costs a second pass per product but converges quadratically where Gauss–Newton crawls.
@@ -76,6 +77,7 @@ class GaussNewton(Solver[_State]):
     stopping: str = "relative"
 
     name = "gauss-newton"
+    squared_only = False
     # Its last steps are so short of cost that it may as well go down to rounding, with a margin.
     default_tol: ClassVar = {"float64": 1e-15, "float32": 2e-7}
     max_iter = 500
@@ -126,12 +128,11 @@ class GaussNewton(Solver[_State]):
     ) -> tuple[Array, int]:
         """Conjugate gradients on (½JᵀJ + μ) D = −∇F, preconditioned with (UᵀU + μ)⁻¹."""
         U = point.factor
-        eigenvalues, basis = np.linalg.eigh(U.T @ U)
-        floor = max(SMALLEST_SHARE * eigenvalues[-1], np.finfo(U.dtype).tiny)
-        damping = U.dtype.type(DAMPING * point.gradient_norm / np.sqrt(max(eigenvalues[-1], floor)))
-        inverse = ((basis / np.maximum(eigenvalues + damping, floor)) @ basis.T).astype(U.dtype)
+        largest = max(np.linalg.eigh(U.T @ U)[0][-1], np.finfo(U.dtype).tiny)
+        damping = U.dtype.type(DAMPING * point.gradient_norm / np.sqrt(largest))
+        near_inverse = problem.preconditioner(point, float(damping))
         D, R = np.zeros_like(U), -point.gradient
-        Y = R @ inverse
+        Y = near_inverse(R)
         P = Y
         now = first = _inner(R, Y)
         for count in range(1, self.max_inner + 1):
@@ -142,7 +143,7 @@ class GaussNewton(Solver[_State]):
             length = U.dtype.type(now / bend)
             D = D + length * P
             R = R - length * HP
-            Y = R @ inverse
+            Y = near_inverse(R)
             new = _inner(R, Y)
             if not new > forcing**2 * first:
                 return D, count
@@ -180,16 +181,15 @@ def _direct(problem: PSDProblem, point: Point, *, whole: bool) -> Array:
 
 def _search(problem: PSDProblem, point: Point, D: Array) -> tuple[Point | None, float, int]:
     """The point at the minimum of F along D (None if F does not fall), the length, and how many points were tried."""
-    polynomial = problem.line(point, D)
-    slope = polynomial[1]
-    if not (slope < 0 and np.all(np.isfinite(polynomial))):
+    line = problem.line(point, D)
+    slope, length = line.slope, line.lowest()
+    if not (slope < 0 and np.isfinite(length)):
         return None, 0.0, 0
-    length = minimise_quartic(polynomial)
     rounding = _rounding(problem, point)
     low, high = 0.0, np.inf
     for trial in range(1, MOST_TRIALS + 1):
         there = problem.evaluate(point.factor + point.factor.dtype.type(length) * D)
-        if _accept(point, there, length, slope, D, rounding):
+        if _accept(point, there, length, line, D, rounding):
             return there, length, trial
         if not there.value <= point.value + DECREASE * length * slope or _inner(there.gradient, D) > 0:
             high = length
@@ -199,15 +199,16 @@ def _search(problem: PSDProblem, point: Point, D: Array) -> tuple[Point | None, 
     return None, 0.0, MOST_TRIALS
 
 
-def _accept(point: Point, there: Point, length: float, slope: float, D: Array, rounding: float) -> bool:
+def _accept(point: Point, there: Point, length: float, line: Line, D: Array, rounding: float) -> bool:
     if not np.isfinite(there.value):
         return False
+    slope = line.slope
     flatter = abs(_inner(there.gradient, D)) <= CURVATURE * abs(slope)
     # Where the decrease itself is below rounding of F, only the slope can still tell progress (Hager and Zhang's
     # approximate Wolfe conditions).
     if -length * slope <= rounding and there.value <= point.value + rounding:
         return flatter
-    if there.weights is None:  # no kinks: the length is the exact minimiser
+    if line.exact:  # no kinks: the length is the exact minimiser
         return there.value <= point.value
     return there.value <= point.value + DECREASE * length * slope and flatter
 
@@ -216,24 +217,6 @@ def _rounding(problem: PSDProblem, point: Point) -> float:
     """By how much the computed F may be off: its own rounding, and that of each residual against the data."""
     eps = float(np.finfo(problem.dtype).eps)
     return 4 * eps * (point.value + eps * problem.norm**2)
-
-
-def minimise_quartic(coefficients: NDArray[np.float64]) -> float:
-    """The t > 0 at which c₀ + c₁t + … + c₄t⁴ (c₁ < 0) is smallest; 1 if it falls for ever.
-
-    Examples
-    --------
-    >>> round(minimise_quartic(np.array([0.0, -4.0, 0.0, 0.0, 1.0])), 12)
-    1.0
-    """
-    c = coefficients
-    derivative = np.array([4 * c[4], 3 * c[3], 2 * c[2], c[1]])
-    roots = np.roots(np.trim_zeros(derivative, "f"))
-    real = roots.real[np.abs(roots.imag) <= 1e-8 * (1 + np.abs(roots.real))]
-    positive = real[real > 0]
-    if positive.size == 0:
-        return 1.0
-    return float(min(positive, key=lambda t: np.polyval(c[::-1], t)))
 
 
 def _inner(A: Array, B: Array) -> float:

@@ -90,7 +90,7 @@ class GNMR(Solver[_State]):
     stopping: str = "relative"
 
     name = "gnmr"
-    losses = ("observed",)
+    hears_limits = False
     default_start = "spectral"
     max_iter = 100
     default_tol: ClassVar = {"float64": 2e-14, "float32": 1e-6}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unrelu.base.errors import is_number
 from unrelu.data.observations import Observations
 from unrelu.loop.stopping import GradientNormBelow, StoppingRule
-from unrelu.model.losses import Loss, Observed
+from unrelu.model.losses import Loss, squared_loss
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import PointIterate, Solver
 
@@ -48,6 +48,7 @@ class GradientDescent(Solver[_State]):
     stopping: str = "relative"
 
     name = "gradient-descent"
+    squared_only = False
     units: ClassVar = {"step": -1.0}
     max_iter = 5000
 
@@ -58,7 +59,7 @@ class GradientDescent(Solver[_State]):
 
     def default_loss(self, observations: Observations) -> Loss:
         """The paper's."""
-        return Observed()
+        return squared_loss()
 
     def paper_rule(self) -> StoppingRule:
         """‖∇F‖_F ≤ 1e-4, as in the comparison of methods; the table of starts uses 1e-6."""

@@ -128,9 +128,9 @@ class MomentumPAM(Solver[_State]):
                 height = rows.stop - rows.start
                 T, other, E, old = first_scratch[:height], second_scratch[:height], theta[rows], Z[rows]
                 np.matmul(W[rows], H.T, out=T)
-                misfit += square_sum(bands.residual(band, T, other))
+                misfit += square_sum(band.residual(T, other))
                 _extrapolate(T, E, momentum)  # now E is WHᵀ extrapolated, and T free
-                np.subtract(E, bands.residual(band, E, other), out=T)
+                np.subtract(E, band.residual(E, other), out=T)
                 _extrapolate(T, old, 0.0 if first else momentum)
                 following[rows] = (old @ H) @ inverse
                 product += old.T @ following[rows]
@@ -218,7 +218,7 @@ def _onto_data(bands: BandKernel, theta: Array, Z: Array) -> float:
         for band in chunk:
             rows = band.rows
             Z[rows] = theta[rows]
-            bands.clip(band, Z[rows])
+            band.clip(Z[rows])
             misfit += square_sum(Z[rows] - theta[rows])
         return misfit
 
@@ -232,7 +232,7 @@ def _misfit(bands: BandKernel, L: Array, R: Array, theta: Array) -> float:
         misfit = 0.0
         for band in chunk:
             T = np.matmul(L[band.rows], R.T, out=theta[band.rows])
-            misfit += square_sum(bands.residual(band, T))
+            misfit += square_sum(band.residual(T))
         return misfit
 
     return sum(bands.over(visit))

@@ -105,8 +105,8 @@ def _project(bands: BandKernel, L: Array, R: Array, X: Array, share: float) -> t
             old = X[band.rows]
             T = L[band.rows] @ R.T
             new = T.copy() if share == 0 else (1 - share) * T + share * old
-            bands.clip(band, new)
-            misfit += square_sum(bands.residual(band, T))
+            band.clip(new)
+            misfit += square_sum(band.residual(T))
             np.subtract(new, old, out=T)
             change += square_sum(T)
             X[band.rows] = new

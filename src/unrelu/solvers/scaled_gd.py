@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unrelu.base.errors import is_number
 from unrelu.data.observations import Observations
 from unrelu.loop.stopping import GradientNormBelow, StoppingRule
-from unrelu.model.losses import Loss, Observed
+from unrelu.model.losses import Loss, squared_loss
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Iterate, PointIterate, Solver, TwoFactorIterate
 
@@ -61,7 +61,7 @@ class ScaledGD(Solver[Iterate]):
 
     def default_loss(self, observations: Observations) -> Loss:
         """Its authors': seen entries only."""
-        return Observed()
+        return squared_loss()
 
     def paper_rule(self) -> StoppingRule:
         """‖∇H‖_F ≤ 1e-4."""

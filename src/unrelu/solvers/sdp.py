@@ -239,7 +239,7 @@ class _Program:
         self.values = (self.root * pairs.mean[place])[self.seen]
         # Ax ≤ b for the absent ones: x ≤ τ, or −x ≤ −τ.
         self.sides, self.limits = self._pick(self.seen[:0]), np.zeros(0)
-        if problem.loss.uses_absence:
+        if problem.bounded:
             absent = np.flatnonzero((pairs.absent[place] > 0) & (seen == 0))
             sign = 1.0 if problem.observations.absence_says == "below" else -1.0
             self.sides = sign * self._pick(absent)

@@ -69,7 +69,7 @@ def _dense(problem: PSDProblem) -> tuple[Floats, NDArray[np.bool_], Floats, floa
     observations, everyone = problem.observations, np.arange(problem.size)
     target, seen = observations.pairs(everyone, everyone)
     absent = np.zeros(seen.shape, dtype=bool)
-    if problem.loss.uses_absence:
+    if problem.bounded:
         absent = observations.absent_pairs(everyone, everyone, seen)
         target[absent] = observations.scaled_threshold or 0.0
     return seen.astype(np.float64), absent, target, 1.0 if observations.absence_says == "below" else -1.0

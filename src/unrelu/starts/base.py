@@ -63,8 +63,8 @@ def scale_of(observations: Observations, Y: Array) -> float:
     tau = observations.scaled_threshold
     if tau is None or tau == 0 or target == 0:
         return plain
-    side = q if observations.seen == "above" else -q
-    bar = tau if observations.seen == "above" else -tau
+    above = observations.absence_says == "below"
+    side, bar = (q, tau) if above else (-q, -tau)
     low, high = plain * 1e-3, plain * 1e3
     for _ in range(60):
         middle = float(np.sqrt(low * high))

@@ -16,7 +16,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from unrelu.data.observations import Observations
 from unrelu.loop.run import run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
-from unrelu.model.losses import Observed, OneSided
+from unrelu.model.losses import squared_loss
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.gauss_newton import GaussNewton
 from unrelu.starts.base import Start
@@ -33,7 +33,7 @@ STEPS_UP = 3
 
 
 def _problem(observations: Observations, rank: int) -> PSDProblem:
-    return PSDProblem(observations, rank, Observed() if observations.threshold is None else OneSided())
+    return PSDProblem(observations, rank, squared_loss(observations.limits))
 
 
 def _solved(problem: PSDProblem, factor: Array) -> Array:

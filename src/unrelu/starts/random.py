@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.data.observations import Observations
-from unrelu.kernels.bands import BandKernel
+from unrelu.kernels.bands import Band, BandKernel
 from unrelu.kernels.truncated import truncated_svd
 from unrelu.model.factors import nearest_psd
-from unrelu.model.losses import OneSided
+from unrelu.model.losses import squared_loss
 from unrelu.starts.base import Start, scale_of
 
 __all__ = ["Gaussian", "RandomFill"]
@@ -54,11 +54,15 @@ class RandomFill(Start):
 
     def pair(self, observations: Observations, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Both factors."""
-        n, bands = observations.size, BandKernel(observations, OneSided())
+        n, bands = observations.size, BandKernel(observations, squared_loss(observations.limits))
         filled = rng.standard_normal((n, n)).astype(observations.dtype)
         filled *= observations.scaled_norm / np.sqrt(observations.count * rank)
-        for band in bands.bands:
-            bands.clip(band, filled[band.rows])
+
+        def visit(chunk: list[Band]) -> None:
+            for band in chunk:
+                band.clip(filled[band.rows])
+
+        bands.over(visit)
         found = truncated_svd(filled, rank)
         root = np.sqrt(found.values * observations.unit)
         return (found.left * root).astype(observations.dtype), (found.right * root).astype(observations.dtype)

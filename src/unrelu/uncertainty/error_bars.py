@@ -7,16 +7,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.errors import InputError, is_number, unknown_name
 from unrelu.data.observations import Observations
 from unrelu.data.pieces import pieces
+from unrelu.kernels import Kernel
 from unrelu.kernels.threads import owning_the_cores
-from unrelu.kernels.tiled import TiledKernel
 from unrelu.model import factors
-from unrelu.model.losses import Observed
 from unrelu.problems.psd import PSDProblem
 from unrelu.uncertainty import selection
 from unrelu.uncertainty.beyond_linear import BeyondLinear
@@ -194,8 +192,7 @@ class ErrorBars:
         among = self._among(fit.kept)
         if some.size == 0 or among is None:
             return 0.0
-        unknown = None if whole.unknown is None else whole.unknown[np.ix_(fit.kept, fit.kept)]
-        listening = replace(among, threshold=whole.threshold, seen=whole.seen, unknown=unknown)
+        listening = replace(among, limits=whole.limits.part(fit.kept, fit.kept))
         U = self.factor[fit.kept] / self.factor.dtype.type(np.sqrt(fit.unit))
         with owning_the_cores():
             moved = np.abs(selection.shifts(self._system(), listening, U, sigma, i[some], j[some]))
@@ -298,16 +295,14 @@ class ErrorBars:
         fit, observations = self._fit, self._among(self._fit.kept)
         assert fit.rows is not None
         assert observations is not None
-        return System(PSDProblem(observations, self.factor.shape[1], Observed()).kernel, fit.rows)
+        return System(PSDProblem(observations, self.factor.shape[1]).kernel, fit.rows)
 
     def _among(self, kept: Indices) -> Observations | None:
         """What was seen among some of the rows; None if that is nothing."""
         if len(kept) == self.observations.size:
             return self.observations
-        data = self.observations.data
-        part = data[kept][:, kept] if sp.issparse(data) else data[np.ix_(kept, kept)]
-        anything = part.nnz > 0 if sp.issparse(part) else not np.isnan(part).all()
-        return Observations.of(part, threshold=None) if anything else None
+        part = self.observations.restricted(kept)
+        return part if part.count else None
 
     @cached_property
     def _fit(self) -> _Fit:
@@ -319,7 +314,7 @@ class ErrorBars:
         kept = np.flatnonzero(self.determined)
         while self.factor[kept].any() and (observations := self._among(kept)) is not None:
             U = self.factor[kept] / self.factor.dtype.type(np.sqrt(observations.unit))
-            kernel = PSDProblem(observations, rank, Observed()).kernel
+            kernel = PSDProblem(observations, rank).kernel
             one = seen_alike(kernel) if self.pairs == "auto" else self.pairs == "one"
             rows = RowFormula.of(kernel, spanning(U), one=one)
             if not rows.weak.any():
@@ -371,7 +366,7 @@ def pairs_checked(pairs: Any) -> str:
     return pairs
 
 
-def _noise(kernel: TiledKernel, observations: Observations, U: Array, rows: RowFormula, frames: int) -> Noise:
+def _noise(kernel: Kernel, observations: Observations, U: Array, rows: RowFormula, frames: int) -> Noise:
     count, once, weighted = pair_residuals(kernel, U)
     m, r = rows.basis.shape
     unknowns = m * r - frames * (r * (r - 1) // 2)  # every piece has a frame of its own, which does not count

@@ -2,7 +2,7 @@
 
 J is the derivative of U ↦ (u_i·u_j) over the seen pairs i ≤ j, and W counts how often a pair was seen (1 or 2; a
 diagonal entry once). Minimising F is least squares with these weights, and JᵀWJ is twice the Gauss–Newton product of
-:meth:`TiledKernel.curvature`. In the counts that a tile packs (0, 1, 2, the diagonal 2) the row blocks are
+:meth:`Kernel.curvature`. In the counts that a tile packs (0, 1, 2, the diagonal 2) the row blocks are
 
     (JᵀWJ)_ii = Σ_j seen_ij u_j u_jᵀ + seen_ii u_i u_iᵀ,     (JᵀWz)_i = Σ_j seen_ij z_ij u_j   for symmetric z,
 
@@ -11,15 +11,17 @@ so that a diagonal entry enters with 4 u_i u_iᵀ, the square of its derivative 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.kernels.threads import map_chunks
-from unrelu.kernels.tiled import TiledKernel, Weights
+from unrelu.kernels import Kernel
+from unrelu.kernels.protocol import PairsSeen
 
 __all__ = [
+    "Selection",
     "noise_products",
     "pair_residuals",
     "row_blocks",
@@ -35,144 +37,146 @@ Array = NDArray[np.floating[Any]]
 FAR = 6.0
 
 
-def seen_alike(kernel: TiledKernel) -> bool:
+def seen_alike(kernel: Kernel) -> bool:
     """Whether every pair that was seen twice has exactly the same value both times."""
     return bool(kernel.constant == 0)
 
 
-def seen_evenly(kernel: TiledKernel) -> bool:
+def seen_evenly(kernel: Kernel) -> bool:
     """Whether all seen pairs off the diagonal were seen once, or all of them twice."""
-    counts = set()
-    for tile in kernel.tiles:
-        seen = tile.seen[np.triu_indices(len(tile.seen), 1)] if tile.diagonal else tile.seen
-        counts |= {count for count in (1, 2) if (seen == count).any()}
-    return len(counts) <= 1
+
+    def counts(pairs: PairsSeen) -> NDArray[np.intp]:
+        seen = pairs.seen[np.triu_indices(len(pairs.seen), 1)] if pairs.diagonal else pairs.seen
+        return np.array([np.count_nonzero(seen == count) for count in (1, 2)])
+
+    return bool(np.count_nonzero(kernel.total(counts)) <= 1)
 
 
-def squared_weights(kernel: TiledKernel) -> Weights:
-    """Weights W² in the packing of the tiles: JᵀW²J is the noise of the normal equations if a pair has one noise."""
-    squares = []
-    for tile in kernel.tiles:
-        weights = tile.seen * tile.seen
-        if tile.diagonal:
-            np.fill_diagonal(weights, np.diag(tile.seen))  # a diagonal entry counts once, and 1² is 1
-        squares.append(weights)
-    return squares
+def squared_weights(kernel: Kernel) -> Any:
+    """Weights W², for ``kernel.curvature``: JᵀW²J is the noise of the normal equations if a pair has one noise."""
+    return kernel.weighted(_squared)
 
 
-def pair_residuals(kernel: TiledKernel, U: Array) -> tuple[int, float, float]:
+def _squared(pairs: PairsSeen) -> NDArray[np.uint8]:
+    weights = pairs.seen * pairs.seen
+    if pairs.diagonal:
+        np.fill_diagonal(weights, np.diag(pairs.seen))  # a diagonal entry counts once, and 1² is 1
+    return weights
+
+
+def pair_residuals(kernel: Kernel, U: Array) -> tuple[int, float, float]:
     """How many distinct pairs were seen, and Σ (u_i·u_j − mean)² over them: each once, and as often as it was seen.
 
     U is in units of the square root of ``observations.unit``, and so are the sums in units of its square.
     """
 
-    def visit(chunk: list[Any]) -> tuple[int, float, float]:
-        count, once, weighted = 0, 0.0, 0.0
-        for tile in chunk:
-            gap = (U[tile.rows] @ U[tile.cols].T - tile.target).astype(np.float64, copy=False)
-            squares = np.where(tile.seen > 0, gap * gap, 0)
-            if tile.diagonal:
-                own = float(np.trace(squares))
-                count += int(np.count_nonzero(np.triu(tile.seen)))
-                once += (float(squares.sum()) + own) / 2
-                weighted += float(np.vdot(squares, tile.seen)) / 2
-            else:
-                count += int(np.count_nonzero(tile.seen))
-                once += float(squares.sum())
-                weighted += float(np.vdot(squares, tile.seen))
-        return count, once, weighted
+    def visit(pairs: PairsSeen) -> tuple[int, float, float]:
+        gap = (U[pairs.rows] @ U[pairs.cols].T - pairs.target).astype(np.float64, copy=False)
+        squares = np.where(pairs.seen > 0, gap * gap, 0)
+        weighted = float(np.vdot(squares, pairs.seen))
+        if not pairs.diagonal:
+            return int(np.count_nonzero(pairs.seen)), float(squares.sum()), weighted
+        own = float(np.trace(squares))
+        return int(np.count_nonzero(np.triu(pairs.seen))), (float(squares.sum()) + own) / 2, weighted / 2
 
-    parts = map_chunks(visit, kernel.chunks)
-    return sum(p[0] for p in parts), sum(p[1] for p in parts), sum(p[2] for p in parts)
+    found: tuple[int, float, float] = kernel.total(visit)
+    return found
 
 
-def row_blocks(kernel: TiledKernel, U: Array, weights: Weights | None = None) -> NDArray[np.float64]:
-    """The diagonal blocks (n, r, r) of JᵀWJ, or of JᵀW′J for other weights."""
+def row_blocks(kernel: Kernel, U: Array, *, squared: bool = False) -> NDArray[np.float64]:
+    """The diagonal blocks (n, r, r) of JᵀWJ, or of JᵀW²J."""
     n, r = U.shape
     upper = np.triu_indices(r)
     squares = U[:, upper[0]] * U[:, upper[1]]  # u_j u_jᵀ without its lower half
 
-    def visit(chunk: list[Any]) -> Array:
-        total = np.zeros_like(squares)
-        for tile in chunk:
-            counts = (tile.seen if weights is None else weights[tile.index]).astype(kernel.dtype)
-            total[tile.rows] += counts @ squares[tile.cols]
-            if tile.diagonal:
-                total[tile.rows] += np.diag(counts)[:, None] * squares[tile.rows]
-            else:
-                total[tile.cols] += counts.T @ squares[tile.rows]
-        return total
+    def visit(pairs: PairsSeen, total: Array) -> None:
+        counts = (_squared(pairs) if squared else pairs.seen).astype(U.dtype)
+        total[pairs.rows] += counts @ squares[pairs.cols]
+        if pairs.diagonal:
+            total[pairs.rows] += np.diag(counts)[:, None] * squares[pairs.rows]
+        else:
+            total[pairs.cols] += counts.T @ squares[pairs.rows]
 
-    packed = np.sum(map_chunks(visit, kernel.chunks), axis=0, dtype=np.float64)
+    packed = kernel.gather(visit, np.zeros_like(squares)).astype(np.float64)
     blocks = np.empty((n, r, r))
     blocks[:, upper[0], upper[1]] = packed
     blocks[:, upper[1], upper[0]] = packed
     return blocks
 
 
-def noise_products(kernel: TiledKernel, U: Array, one: bool, seed: int, samples: int) -> Array:
+def noise_products(kernel: Kernel, U: Array, one: bool, seed: int, samples: int) -> Array:
     """JᵀWz for independent draws of unit noise z, an array of shape (samples, n, r).
 
     With one noise per pair z is ±1, with two it is their mean, ±√½ where both were seen. Signs instead of normal
     deviates have the same covariance and cost a bit each; the sums over a row's entries are near normal anyway. The
-    draws of a tile depend on the seed and its place only, not on threads.
+    draws of a block depend on the seed and its place only, not on threads.
     """
-    amplitudes = np.array([0.0, 1.0, 2.0] if one else [0.0, 1.0, np.sqrt(2)], kernel.dtype)
+    amplitudes = np.array([0.0, 1.0, 2.0] if one else [0.0, 1.0, np.sqrt(2)], U.dtype)
 
-    def visit(chunk: list[Any]) -> Array:
-        total = np.zeros((samples, *U.shape), kernel.dtype)
-        for tile in chunk:
-            rng = np.random.default_rng([seed, tile.index])
-            size = amplitudes[tile.seen]
-            if tile.diagonal:
-                np.fill_diagonal(size, np.diag(tile.seen))
-            for k in range(samples):
-                Z = _signs(rng, tile.seen.shape, tile.diagonal) * size
-                total[k, tile.rows] += Z @ U[tile.cols]
-                if not tile.diagonal:
-                    total[k, tile.cols] += Z.T @ U[tile.rows]
-        return total
+    def visit(pairs: PairsSeen, total: Array) -> None:
+        rng = np.random.default_rng([seed, pairs.index])
+        size = amplitudes[pairs.seen]
+        if pairs.diagonal:
+            np.fill_diagonal(size, np.diag(pairs.seen))
+        for k in range(samples):
+            Z = _signs(rng, pairs.seen.shape, pairs.diagonal) * size
+            total[k, pairs.rows] += Z @ U[pairs.cols]
+            if not pairs.diagonal:
+                total[k, pairs.cols] += Z.T @ U[pairs.rows]
 
-    return np.sum(map_chunks(visit, kernel.chunks), axis=0)
+    return kernel.gather(visit, np.zeros((samples, *U.shape), U.dtype))
 
 
-def selection_products(
-    kernel: TiledKernel, U: Array, V: Array, sigma: float, *, above: bool
-) -> tuple[Array, list[Array]]:
-    """JᵀWe for the pull e that a threshold on noisy entries is expected to have on the fit, with rows of V in J.
+@dataclass(frozen=True)
+class Selection:
+    """How a threshold on noisy entries bends a fit: where it is, in units, on which side is seen, and the noise.
 
     An entry x with noise σz is seen if x + σz ≥ τ. With a = (x − τ)/σ what is seen is too high by σφ(a), on average
     over being seen or not; if it is not seen and x > τ, the one-sided loss pulls it down by x − τ. Together
 
         e(a) = σ(φ(a) − max(a, 0)·Φ(−a)) ≥ 0,
 
-    and the mirror image of it where entries below the threshold are seen. Also returned, in the packing of the tiles:
-    the weights with which entries are expected to hold the fit, Φ(a) for x < τ, which are seen or do nothing, and 1
-    for x > τ, which are seen or pull. ``kernel`` must listen to absence.
+    and the mirror image of it where entries below the threshold are seen.
     """
-    from scipy.special import ndtr  # takes a while to import
 
-    sign = 1.0 if above else -1.0
-    weights: list[Array] = [np.empty(0, kernel.dtype)] * len(kernel.tiles)
+    threshold: float
+    above: bool
+    sigma: float
 
-    def visit(chunk: list[Any]) -> Array:
-        total = np.zeros(V.shape)
-        for tile in chunk:
-            a = sign * ((U[tile.rows] @ U[tile.cols].T).astype(np.float64) - kernel.threshold) / sigma
-            counts = tile.seen if tile.absent is None else tile.seen + tile.absent
-            near = np.flatnonzero((np.abs(a) < FAR) & (counts > 0))
-            pull, held = np.zeros(a.shape), (a > 0) * counts.astype(kernel.dtype)
-            b, times = a.ravel()[near], counts.ravel()[near]
-            density = np.exp(-b * b / 2) / np.sqrt(2 * np.pi)
-            pull.ravel()[near] = sign * sigma * (density - np.maximum(b, 0) * ndtr(-b)) * times
-            held.ravel()[near] = np.where(b > 0, 1, ndtr(b)) * times
-            weights[tile.index] = held
-            total[tile.rows] += pull @ V[tile.cols]
-            if not tile.diagonal:
-                total[tile.cols] += pull.T @ V[tile.rows]
-        return total
+    def pull_and_hold(self, pairs: PairsSeen, U: Array) -> tuple[NDArray[np.float64], Array]:
+        """E of each pair, as often as it counts; and the weight with which it is expected to hold the fit.
 
-    return np.sum(map_chunks(visit, kernel.chunks), axis=0).astype(kernel.dtype), weights
+        That is Φ(a) for x < τ, which are seen or do nothing, and 1 for x > τ, which are seen or pull.
+        """
+        from scipy.special import ndtr  # takes a while to import
+
+        sign = 1.0 if self.above else -1.0
+        a = sign * ((U[pairs.rows] @ U[pairs.cols].T).astype(np.float64) - self.threshold) / self.sigma
+        counts = pairs.seen if pairs.absent is None else pairs.seen + pairs.absent
+        near = np.flatnonzero((np.abs(a) < FAR) & (counts > 0))
+        pull: NDArray[np.float64] = np.zeros(a.shape)
+        held: Array = counts.astype(U.dtype) * (a > 0)
+        b, times = a.ravel()[near], counts.ravel()[near]
+        density = np.exp(-b * b / 2) / np.sqrt(2 * np.pi)
+        pull.ravel()[near] = sign * self.sigma * (density - np.maximum(b, 0) * ndtr(-b)) * times
+        held.ravel()[near] = np.where(b > 0, 1, ndtr(b)) * times
+        return pull, held
+
+
+def selection_products(kernel: Kernel, U: Array, V: Array, selection: Selection) -> tuple[Array, Any]:
+    """JᵀWe for the pull e of a selection on the fit, with rows of V in J; and the weights that hold it.
+
+    ``kernel`` must listen to absence; the weights are for ``kernel.curvature``.
+    """
+
+    def visit(pairs: PairsSeen, total: Array) -> None:
+        pull, _ = selection.pull_and_hold(pairs, U)
+        total[pairs.rows] += pull @ V[pairs.cols]
+        if not pairs.diagonal:
+            total[pairs.cols] += pull.T @ V[pairs.rows]
+
+    products = kernel.gather(visit, np.zeros(V.shape)).astype(U.dtype)
+    return products, kernel.weighted(lambda pairs: selection.pull_and_hold(pairs, U)[1])
 
 
 def _signs(rng: np.random.Generator, shape: tuple[int, int], symmetric: bool) -> NDArray[np.int8]:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from unrelu.base.budget import phase
 from unrelu.data.observations import Observations
 from unrelu.judge.floor import unknowns_and_pairs
-from unrelu.model.losses import Observed, OneSided
+from unrelu.model.losses import squared_loss
 from unrelu.problems.psd import PSDProblem
 from unrelu.proofs.elsewhere import unchanged
-from unrelu.proofs.order import canonical_frame, canonical_order, reordered
+from unrelu.proofs.order import canonical_frame, canonical_order
 from unrelu.solvers.side_by_side import MOST_UNKNOWNS, all_of_many
 from unrelu.uncertainty.error_bars import ErrorBars
 
@@ -41,7 +41,7 @@ def rows_with_rivals(
     order, _ = canonical_order(observations)
     moving = np.zeros(len(factor), dtype=bool)
     moving[order] = _moving(
-        reordered(observations, order), canonical_frame(factor[order]), determined[order], pairs, rng
+        observations.reordered(order), canonical_frame(factor[order]), determined[order], pairs, rng
     )
     return moving
 
@@ -51,8 +51,7 @@ def _moving(
 ) -> Bools:
     n, rank = factor.shape
     lost = np.zeros(n, dtype=bool)
-    loss = Observed() if observations.threshold is None else OneSided()
-    problem = PSDProblem(observations, rank, loss)
+    problem = PSDProblem(observations, rank, squared_loss(observations.limits))
     unknowns, seen = unknowns_and_pairs(problem)
     if seen <= unknowns:
         return lost

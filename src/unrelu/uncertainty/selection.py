@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.data.observations import Observations
-from unrelu.model.losses import OneSided
+from unrelu.model.losses import squared_loss
 from unrelu.problems.psd import PSDProblem
-from unrelu.uncertainty.passes import selection_products
+from unrelu.uncertainty.passes import Selection, selection_products
 from unrelu.uncertainty.sensitivity import System
 
 __all__ = ["SHIFTED", "in_words", "shifts"]
@@ -47,8 +47,9 @@ def shifts(
         Of the noise, in units of ``observations.unit``.
     i, j : int ndarray
     """
-    kernel = PSDProblem(observations, U.shape[1], OneSided()).kernel
-    pull, weights = selection_products(kernel, U, system.basis, sigma, above=observations.seen == "above")
+    kernel = PSDProblem(observations, U.shape[1], squared_loss(observations.limits)).kernel
+    selection = Selection(observations.scaled_threshold or 0.0, observations.absence_says == "below", sigma)
+    pull, weights = selection_products(kernel, U, system.basis, selection)
     d, _ = system.solve(pull, weights=weights)
     V = system.rows.basis
     moved: Doubles = np.einsum("ek,ek->e", V[i], d[j]) + np.einsum("ek,ek->e", V[j], d[i])

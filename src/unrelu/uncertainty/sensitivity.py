@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.kernels import Kernel
 from unrelu.kernels.memory import require_memory
-from unrelu.kernels.tiled import TiledKernel
 from unrelu.uncertainty.passes import noise_products, row_blocks, seen_evenly, squared_weights
 
 __all__ = ["RowFormula", "Samples", "System", "spanning"]
@@ -90,7 +90,7 @@ class RowFormula:
     weak: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, kernel: TiledKernel, basis: Array, *, one: bool) -> RowFormula:
+    def of(cls, kernel: Kernel, basis: Array, *, one: bool) -> RowFormula:
         """From one pass over the pattern, two under one noise per pair."""
         blocks = row_blocks(kernel, basis)
         size = np.linalg.norm(blocks, axis=(1, 2))
@@ -101,7 +101,7 @@ class RowFormula:
         weak = (size == 0) | ~(size * np.linalg.norm(inverse, axis=(1, 2)) < WORST_BLOCK[kernel.dtype.name])
         covariance: Any = inverse
         if one:
-            covariance = inverse @ row_blocks(kernel, basis, squared_weights(kernel)) @ inverse
+            covariance = inverse @ row_blocks(kernel, basis, squared=True) @ inverse
         even = not one or seen_evenly(kernel)
         return cls(basis.astype(np.float64, copy=False), np.asarray(inverse, float), covariance, one, even, weak)
 
@@ -129,7 +129,7 @@ class RowFormula:
 class System:
     """The normal equations JᵀWJ d = b, solved by conjugate gradients preconditioned with the blocks of the rows."""
 
-    kernel: TiledKernel
+    kernel: Kernel
     rows: RowFormula
 
     @cached_property

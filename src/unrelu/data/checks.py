@@ -1,0 +1,194 @@
+"""What is wrong with the caller's values, found in one scan; and what that scan counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import hypot
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from unrelu.base.errors import InputError, positions
+from unrelu.data.limits import Limits
+from unrelu.data.source import Source
+
+__all__ = ["Counts", "checked", "counted"]
+
+FloatArray = NDArray[np.floating[Any]]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many entries of each row or column were seen, how many in all, and ‖M_Ω‖_F."""
+
+    per_row: NDArray[np.int64]
+    count: int
+    norm: float
+
+
+class _Offenders:
+    """How many entries break a rule, and where the first three are."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[tuple[int, int]] = []
+
+    def collect(self, mask: BoolArray, first_row: int) -> None:
+        """Count the marked entries of a band of rows."""
+        count = int(np.count_nonzero(mask))
+        if count and len(self.first) < 3:
+            found = np.argwhere(mask)[: 3 - len(self.first)]
+            self.first += [(int(i) + first_row, int(j)) for i, j in found]
+        self.count += count
+
+    def collect_at(self, places: tuple[NDArray[Any], NDArray[Any]], mask: BoolArray) -> None:
+        """The same for a list of places."""
+        found = np.flatnonzero(mask)
+        self.first += [(int(places[0][k]), int(places[1][k])) for k in found[:3]]
+        self.count += int(found.size)
+
+    def __str__(self) -> str:
+        return positions(self.first, self.count)
+
+
+@dataclass
+class _Faults:
+    """What breaks the rules: entries that are infinite, on the wrong side, or seen and called unknown."""
+
+    limits: Limits
+    shape: tuple[int, int]
+    infinite: _Offenders = field(default_factory=_Offenders)
+    wrong: _Offenders = field(default_factory=_Offenders)
+    overlap: _Offenders = field(default_factory=_Offenders)
+
+    def look_at(self, start: int, values: FloatArray, present: BoolArray) -> None:
+        """A band of rows."""
+        rows, cols = slice(start, start + len(values)), slice(0, values.shape[1])
+        self.infinite.collect(np.isinf(values), start)
+        self.wrong.collect(self._inside(values, *self.limits.of(rows, cols)), start)
+        unknown = self.limits.unknown_in(rows, cols)
+        if unknown is not None:
+            self.overlap.collect(present & unknown, start)
+
+    def look_at_places(self, rows: Any, cols: Any, values: FloatArray) -> None:
+        """A list of seen entries."""
+        self.infinite.collect_at((rows, cols), np.isinf(values))
+        low, high = (np.broadcast_to(limit, self.shape)[rows, cols] for limit in (self.limits.low, self.limits.high))
+        self.wrong.collect_at((rows, cols), self._inside(values, low, high))
+        if self.limits.unknown is not None:
+            self.overlap.collect_at((rows, cols), self.limits.unknown[rows, cols])
+
+    def _inside(self, values: FloatArray, low: Any, high: Any) -> BoolArray:
+        """Which seen values lie where an unseen one would."""
+        if self.limits.nothing:
+            return np.zeros(values.shape, dtype=bool)
+        with np.errstate(over="ignore"):  # beyond the range of float32 the threshold is infinite, and so compared
+            if self.limits.uniform:
+                return values < high if self.limits.side == "below" else values > low
+            return (values > low) & (values < high)
+
+
+def counted(source: Source, faults: _Faults | None = None) -> Counts:
+    """What one pass over the values counts; with ``faults`` it also finds everything wrong there."""
+    size = source.shape[0]
+    stored = source.coordinates()
+    if stored is not None:
+        rows, cols, values = stored
+        if faults is not None:
+            faults.look_at_places(rows, cols, values)
+        per_row = np.asarray(sum(np.bincount(place, minlength=size) for place in (rows, cols)), np.int64)
+        return Counts(per_row, int(values.size), _norm(values))
+    per_row, count, norm = np.zeros(size, np.int64), 0, 0.0
+    for start, values in source.bands():
+        present = ~np.isnan(values)
+        if faults is not None:
+            faults.look_at(start, values, present)
+        in_row = present.sum(axis=1)
+        per_row[start : start + len(values)] += in_row
+        per_row += present.sum(axis=0)
+        count += int(in_row.sum())
+        norm = hypot(norm, _norm(np.where(present, values, 0)))
+    return Counts(per_row, count, norm)
+
+
+def checked(source: Source, limits: Limits) -> Counts:
+    """The counts, or the error that says what is wrong."""
+    faults = _Faults(limits, source.shape)
+    counts = counted(source, faults)
+    if faults.infinite.count:
+        raise InputError(
+            f"X must be finite where it was seen, got {faults.infinite.count} infinite entries, at {faults.infinite}; "
+            "write NaN where nothing was seen"
+        )
+    if faults.wrong.count:
+        raise InputError(_wrong_side(source, limits, faults.wrong))
+    if faults.overlap.count:
+        raise InputError(
+            f"unknown must mark only unseen entries, but {faults.overlap.count} of those it marks were seen, "
+            f"at {faults.overlap}; set them to NaN in X, or clear them in unknown"
+        )
+    if counts.count == 0:
+        raise InputError("X must have at least one seen entry, got none; there is nothing to complete from")
+    _refuse_one_triangle(source, limits)
+    _refuse_a_threshold_out_of_reach(source, limits, counts)
+    return counts
+
+
+def _refuse_one_triangle(source: Source, limits: Limits) -> None:
+    """In half of a symmetric matrix every pair was seen once and is absent once, which cannot both be."""
+    if limits.nothing or limits.unknown is not None or source.shape[0] < 2:
+        return
+    upper = lower = False
+    stored = source.coordinates()
+    if stored is not None:
+        rows, cols, _ = stored
+        upper, lower = bool((rows < cols).any()), bool((rows > cols).any())
+    else:
+        for start, values in source.bands():
+            places = np.arange(values.shape[1]) - np.arange(start, start + len(values))[:, None]
+            present = ~np.isnan(values)
+            upper = upper or bool((present & (places > 0)).any())
+            lower = lower or bool((present & (places < 0)).any())
+            if upper and lower:
+                return
+    if upper != lower:
+        which = "upper" if upper else "lower"
+        raise InputError(
+            f"only the {which} triangle of X holds seen entries, which with a threshold says that (j, i) lies on "
+            "the other side than (i, j); mirror X if it is symmetric, or mark the other triangle as unknown="
+        )
+
+
+def _refuse_a_threshold_out_of_reach(source: Source, limits: Limits, counts: Counts) -> None:
+    """Beside a threshold with none of the digits of the data, absence would drown what was seen."""
+    marked = 0 if limits.unknown is None else int(np.count_nonzero(limits.unknown))
+    threshold = limits.threshold
+    if threshold is None or (counts.norm and counts.count + marked == source.shape[0] ** 2):
+        return
+    size, digits = counts.norm / np.sqrt(counts.count), np.finfo(source.dtype)
+    if abs(threshold) * float(digits.eps) > (size or float(digits.eps) * float(digits.max) / 16):
+        raise InputError(
+            f"threshold={threshold:g} is too far from the seen entries, of size {size:.2g}, to say anything "
+            f"about the others in {source.dtype}; give the value at which entries go unseen, or pass threshold=None "
+            "if absence says nothing"
+        )
+
+
+def _wrong_side(source: Source, limits: Limits, wrong: _Offenders) -> str:
+    row, col = wrong.first[0]
+    value = float(source.block(slice(row, row + 1), slice(col, col + 1))[0, 0])
+    seen = "above" if limits.side == "below" else "below"
+    relation, other = ("≥", "below") if seen == "above" else ("≤", "above")
+    return (
+        f"every seen entry must be {relation} threshold={limits.threshold:g} (seen={seen!r}), but "
+        f"{wrong.count} are not, at {wrong}, the first being {value:g}; check threshold= and seen= "
+        f"(seen={other!r} turns the side round), or pass threshold=None if absence says nothing"
+    )
+
+
+def _norm(values: FloatArray) -> float:
+    """The Euclidean norm, by the BLAS routine that neither overflows nor underflows on the way."""
+    return float(scipy.linalg.norm(values.astype(np.float64, copy=False).ravel(), check_finite=False))

@@ -1,0 +1,213 @@
+"""Where values come from: anything that can say what was seen in a block of rows and columns.
+
+Nothing else in the library reads the caller's data. An array and a sparse array are the two sources here; a file, a
+database or a formula becomes one by saying its shape, its dtype and what is in a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+__all__ = ["ArraySource", "Place", "Source", "SparseSource", "source_of"]
+
+Array = NDArray[np.floating[Any]]
+Bools = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+# Some rows or columns: a slice with both ends, or their positions.
+Place = slice | Indices
+
+# Entries looked at in one go: a few megabytes of temporaries, whatever the size of the matrix.
+SCAN_ENTRIES = 1 << 19
+# Rows looked at together when pieces are told apart; most patterns are known to hang together after the first.
+AT_ONCE = 64
+
+
+class Source:
+    """Values by blocks, NaN where nothing was seen. A subclass has ``shape``, ``dtype`` and :meth:`block`.
+
+    All other methods are made of these, and may be overridden by a source that knows a quicker way.
+
+    Examples
+    --------
+    A matrix that is nowhere stored:
+
+    >>> class Hilbert(Source):
+    ...     shape, dtype = (50, 50), np.dtype(np.float64)
+    ...
+    ...     def block(self, rows, cols):
+    ...         i, j = (np.arange(50)[place] for place in (rows, cols))
+    ...         return 1 / (1.0 + i[:, None] + j)
+    >>> import unrelu
+    >>> unrelu.complete(Hilbert(), rank=3, threshold=None, rng=0).residual < 1e-2
+    True
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def block(self, rows: Place, cols: Place) -> Array:
+        """Values of a block, NaN where nothing was seen; it is not written to."""
+        raise NotImplementedError
+
+    def at(self, rows: Indices, cols: Indices) -> Array:
+        """Values of the entries (rows[k], cols[k])."""
+        values = np.empty(len(rows), self.dtype)
+        for i in np.unique(rows):
+            mine = rows == i
+            values[mine] = self.block(np.array([i]), cols[mine])[0]
+        return values
+
+    def bands(self) -> Iterator[tuple[int, Array]]:
+        """Everything, a few rows at a time: the first row, and the values."""
+        height, width = self.shape
+        step = max(1, SCAN_ENTRIES // max(width, 1))
+        for start in range(0, height, step):
+            yield start, self.block(slice(start, min(start + step, height)), slice(0, width))
+
+    def coordinates(self) -> tuple[Indices, Indices, Array] | None:
+        """Rows, columns and values of all seen entries, if they are kept so; None if they are not."""
+        return None
+
+    def part(self, rows: Indices, cols: Indices) -> Source:
+        """Some rows and columns, in the order given."""
+        return ArraySource(self.block(rows, cols))
+
+    def in_dtype(self, dtype: Any) -> Source:
+        """The same values in another precision."""
+        return ArraySource(self.block(*(np.arange(length) for length in self.shape)).astype(dtype))
+
+    def without(self, rows: Indices, cols: Indices) -> Source:
+        """The same without the entries (rows[k], cols[k])."""
+        values = np.array(self.block(*(np.arange(length) for length in self.shape)))
+        values[rows, cols] = np.nan
+        return ArraySource(values)
+
+    def seen_at(self, rows: Indices, cols: Indices) -> Bools:
+        """Whether the entries (rows[k], cols[k]) were seen."""
+        return ~np.isnan(self.at(rows, cols))
+
+    def diagonal_seen(self) -> Bools:
+        """Which entries of the diagonal were seen."""
+        own = np.arange(min(self.shape))
+        return self.seen_at(own, own)
+
+    def symmetric(self) -> bool:
+        """Whether (i, j) was seen exactly if (j, i) was."""
+        n = self.shape[0]
+        for start in range(0, n, 512):
+            rows, everyone = slice(start, min(start + 512, n)), slice(0, n)
+            if not np.array_equal(np.isnan(self.block(rows, everyone)), np.isnan(self.block(everyone, rows)).T):
+                return False
+        return True
+
+    def pieces(self) -> Indices:
+        """The number of the connected piece of the pattern that each row of a square matrix belongs to."""
+        n = self.shape[0]
+        label, everyone = np.full(n, -1, np.intp), slice(0, n)
+        for count in range(n):
+            waiting = np.flatnonzero(label < 0)
+            if not waiting.size:
+                break
+            frontier = waiting[:1]
+            label[frontier] = count
+            while frontier.size and (label < 0).any():
+                now, frontier = frontier[:AT_ONCE], frontier[AT_ONCE:]
+                forward, backward = self.block(now, everyone), self.block(everyone, now)
+                seen = (~np.isnan(forward)).any(axis=0) | (~np.isnan(backward)).any(axis=1)
+                fresh = np.flatnonzero(seen & (label < 0))
+                label[fresh] = count
+                frontier = np.concatenate([frontier, fresh])
+        return label
+
+
+class ArraySource(Source):
+    """A dense array, not copied: NaN where nothing was seen."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+        self.shape, self.dtype = (values.shape[0], values.shape[1]), np.dtype(values.dtype)
+
+    def block(self, rows: Place, cols: Place) -> Array:
+        """A view for slices, else a copy."""
+        if isinstance(rows, slice) or isinstance(cols, slice):
+            return self.values[rows, cols]
+        block: Array = self.values[np.ix_(rows, cols)]
+        return block
+
+    def at(self, rows: Indices, cols: Indices) -> Array:
+        """Values of single entries."""
+        return self.values[rows, cols]
+
+    def in_dtype(self, dtype: Any) -> Source:
+        """The same values in another precision."""
+        return ArraySource(self.values.astype(dtype))
+
+
+class SparseSource(Source):
+    """A CSR array whose stored entries were seen, zeros included."""
+
+    def __init__(self, stored: Any) -> None:
+        self.stored = stored
+        self.shape, self.dtype = (stored.shape[0], stored.shape[1]), np.dtype(stored.dtype)
+
+    def block(self, rows: Place, cols: Place) -> Array:
+        """A dense block."""
+        part = self.stored[rows][:, cols].tocoo()
+        dense = np.full(part.shape, np.nan, dtype=self.dtype)
+        dense[part.coords] = part.data
+        return dense
+
+    def at(self, rows: Indices, cols: Indices) -> Array:
+        """Values of single entries."""
+        values = np.full(len(rows), np.nan, self.dtype)
+        seen = self.seen_at(rows, cols)
+        values[seen] = _flat(self.stored[rows[seen], cols[seen]])
+        return values
+
+    def seen_at(self, rows: Indices, cols: Indices) -> Bools:
+        """Whether single entries are stored."""
+        return _flat(self._pattern(np.uint8)[rows, cols]) > 0
+
+    def coordinates(self) -> tuple[Indices, Indices, Array] | None:
+        """All that is stored."""
+        rows, cols = self.stored.tocoo().coords
+        return rows, cols, self.stored.data
+
+    def part(self, rows: Indices, cols: Indices) -> Source:
+        """Some rows and columns, sparse as well."""
+        return SparseSource(self.stored[rows][:, cols])
+
+    def in_dtype(self, dtype: Any) -> Source:
+        """The same values in another precision."""
+        return SparseSource(self.stored.astype(dtype))
+
+    def symmetric(self) -> bool:
+        """Whether the stored pattern is that of its transpose."""
+        pattern = self._pattern(np.int8)
+        return (pattern != pattern.T).nnz == 0
+
+    def pieces(self) -> Indices:
+        """Pieces of the graph of stored entries."""
+        label: Indices = sp.csgraph.connected_components(self._pattern(np.int8), directed=False)[1].astype(np.intp)
+        return label
+
+    def _pattern(self, dtype: Any) -> Any:
+        """Ones where something is stored: a stored zero was seen too."""
+        ones = (np.ones(self.stored.nnz, dtype), self.stored.indices, self.stored.indptr)
+        return sp.csr_array(ones, shape=self.shape)
+
+
+def source_of(values: Any) -> Source:
+    """The source that a dense or a CSR array is, if it is not one already."""
+    if isinstance(values, Source):
+        return values
+    return SparseSource(values) if sp.issparse(values) else ArraySource(values)
+
+
+def _flat(values: Any) -> NDArray[Any]:
+    return np.asarray(values.toarray() if sp.issparse(values) else values).ravel()

@@ -1,0 +1,254 @@
+"""Passes for any loss and any limits, tile by tile: what the quick kernels of squared losses do not cover.
+
+With limits that differ from row to row, the entries (i, j) and (j, i) of a symmetric matrix have two; and a loss that
+is no square has no mean of two seen values. So both directions of a tile are kept, unless they say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.data.observations import Observations
+from unrelu.kernels.line import Sampled
+from unrelu.kernels.memory import require_memory
+from unrelu.kernels.pairs import edges, pair_block
+from unrelu.kernels.protocol import PairsSeen
+from unrelu.kernels.threads import map_chunks
+from unrelu.kernels.tiles import Tile, added, weighted_matrix
+from unrelu.model.losses import Loss
+
+__all__ = ["GeneralKernel"]
+
+Array = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
+
+CHUNKS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class _Direction:
+    """One way round a tile: values (0 where unseen), which were seen, limits, which are absent; how often it counts."""
+
+    values: Array
+    seen: NDArray[np.uint8]
+    limits: tuple[Any, Any]
+    absent: NDArray[np.uint8]
+    times: float = 1.0
+
+    def like(self, other: _Direction) -> bool:
+        """Whether both say the same."""
+        mine, theirs = ((d.values, d.seen, d.absent) for d in (self, other))
+        alike = all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
+        bounds = zip(self.limits, other.limits, strict=True)
+        return alike and all(bool(np.all(np.equal(a, b))) for a, b in bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class _BothWays:
+    rows: slice
+    cols: slice
+    directions: tuple[_Direction, ...]
+    index: int
+
+    @property
+    def diagonal(self) -> bool:
+        return self.rows == self.cols
+
+
+class GeneralKernel:
+    """F(U) = Σ cost((UUᵀ)_ij) over all ordered pairs, for any loss and limits, in units of ``observations.unit``.
+
+    Parameters
+    ----------
+    observations : Observations
+    loss : Loss
+    """
+
+    constant = 0.0
+
+    def __init__(self, observations: Observations, loss: Loss) -> None:
+        self._observations = replace(observations, limits=loss.heard(observations.limits))
+        self._loss = loss
+        n, self.size, self.dtype = observations.size, observations.size, observations.dtype
+        self.bounded = not self._observations.limits.nothing
+        require_memory(n * n * (self.dtype.itemsize + 2), f"a {n}×{n} matrix")
+        bands = edges(n)
+        places = [(rows, cols) for first, rows in enumerate(bands) for cols in bands[first:]]
+        self._tiles = map_chunks(lambda place: self._pack(place[0], *place[1]), list(enumerate(places)))
+        wanted = min(CHUNKS, len(self._tiles))
+        self._chunks = [self._tiles[k::wanted] for k in range(wanted)]
+
+    def _pack(self, index: int, rows: slice, cols: slice) -> _BothWays:
+        forward = self._direction(rows, cols)
+        if rows == cols:
+            return _BothWays(rows, cols, (forward,), index)
+        back = self._direction(cols, rows)
+        low, high = (np.transpose(limit) for limit in back.limits)
+        backward = _Direction(back.values.T, back.seen.T, (low, high), back.absent.T)
+        if forward.like(backward):
+            return _BothWays(rows, cols, (replace(forward, times=2.0),), index)
+        return _BothWays(rows, cols, (forward, backward), index)
+
+    def _direction(self, rows: slice, cols: slice) -> _Direction:
+        observations, unit = self._observations, self._observations.unit
+        values = observations.block(rows, cols)
+        seen = ~np.isnan(values)
+        absent = observations.absent(rows, cols, values)
+        low, high = (limit / unit for limit in observations.limits.of(rows, cols))
+        target = np.where(seen, values, 0) / self.dtype.type(unit)
+        return _Direction(target, seen.view(np.uint8), (low, high), absent.view(np.uint8))
+
+    def _cost(self, tile: _BothWays, work: _Work) -> float:
+        """Cost of the fit in ``work.fit``; slopes and curvatures of the whole tile are left in ``work``."""
+        work.slopes.fill(0)
+        work.curvatures.fill(0)
+        total = 0.0
+        for way in tile.directions:
+            for mask, write in ((way.seen, self._seen), (way.absent, self._unseen)):
+                if not mask.any():
+                    continue
+                write(way, work)
+                for array in (work.cost, work.slope, work.curvature):
+                    np.multiply(array, mask, out=array)
+                total += way.times * float(np.sum(work.cost, dtype=np.float64))
+                work.slopes += work.slope if way.times == 1 else way.times * work.slope
+                work.curvatures += work.curvature if way.times == 1 else way.times * work.curvature
+        if tile.diagonal:
+            work.slopes += work.slopes.T.copy()
+            work.curvatures += work.curvatures.T.copy()
+        return total
+
+    def _seen(self, way: _Direction, work: _Work) -> None:
+        self._loss.seen(work.fit, way.values, work.cost, work.slope, work.curvature)
+
+    def _unseen(self, way: _Direction, work: _Work) -> None:
+        self._loss.unseen(work.fit, way.limits, work.cost, work.slope, work.curvature)
+
+    def evaluate(self, U: Array) -> tuple[float, Array, list[Array]]:
+        """F(U), ∇F(U), and the curvatures of all entries there."""
+        kept: list[Array] = [np.empty(0)] * len(self._tiles)
+
+        def visit(chunk: list[_BothWays]) -> tuple[float, Array]:
+            total, gradient = 0.0, np.zeros_like(U)
+            for tile, work in _working(chunk, self.dtype):
+                np.matmul(U[tile.rows], U[tile.cols].T, out=work.fit)
+                total += self._cost(tile, work)
+                _scatter(gradient, tile, work.slopes, U)
+                kept[tile.index] = work.curvatures.copy()
+            return total, gradient
+
+        total, gradient = added(map_chunks(visit, self._chunks))
+        return total, gradient, kept
+
+    def curvature(self, U: Array, D: Array, kept: list[Array]) -> Array:
+        """(S ∘ (UDᵀ + DUᵀ)) U with the curvatures S found at U."""
+
+        def visit(chunk: list[_BothWays]) -> Array:
+            product = np.zeros_like(U)
+            for tile in chunk:
+                along = U[tile.rows] @ D[tile.cols].T
+                along += D[tile.rows] @ U[tile.cols].T
+                along *= kept[tile.index]
+                _scatter(product, tile, along, U)
+            return product
+
+        product: Array = added(map_chunks(visit, self._chunks))
+        return product
+
+    def curvature_matrix(self, U: Array, kept: list[Array]) -> Floats:
+        """The matrix of :meth:`curvature`, of shape (nr, nr): for small problems only."""
+        n = len(U)
+        S = np.zeros((n, n))
+        for tile in self._tiles:
+            S[tile.rows, tile.cols] = kept[tile.index]
+            S[tile.cols, tile.rows] = kept[tile.index].T
+        return weighted_matrix(S, U)
+
+    def residual_times(self, U: Array, V: Array) -> Array:
+        """The matrix of slopes, symmetrised, times V."""
+
+        def visit(chunk: list[_BothWays]) -> Array:
+            product = np.zeros_like(V)
+            for tile, work in _working(chunk, self.dtype):
+                np.matmul(U[tile.rows], U[tile.cols].T, out=work.fit)
+                self._cost(tile, work)
+                _scatter(product, tile, work.slopes, V)
+            return product
+
+        product: Array = added(map_chunks(visit, self._chunks))
+        return product
+
+    def line(self, U: Array, D: Array, value: float, slope: float, kept: list[Array]) -> Sampled:
+        """Values and slopes of F(U + tD), for all steps of a request in one pass."""
+
+        def look(steps: Sequence[float]) -> tuple[Floats, Floats]:
+            def visit(chunk: list[_BothWays]) -> Floats:
+                found = np.zeros((2, len(steps)))
+                for tile, work in _working(chunk, self.dtype):
+                    here = U[tile.rows] @ U[tile.cols].T
+                    along = U[tile.rows] @ D[tile.cols].T
+                    along += D[tile.rows] @ U[tile.cols].T
+                    beyond = D[tile.rows] @ D[tile.cols].T
+                    for k, step in enumerate(steps):
+                        np.copyto(work.fit, here + step * along + step**2 * beyond)
+                        found[0, k] += self._cost(tile, work)
+                        moved = float(np.vdot(work.slopes, along + 2 * step * beyond))
+                        found[1, k] += moved / 2 if tile.diagonal else moved
+                return found
+
+            values, slopes = added(map_chunks(visit, self._chunks))
+            return values, slopes
+
+        return Sampled(value, slope, look)
+
+    def weighted(self, weigh: Callable[[PairsSeen], Any]) -> list[Array]:
+        """Other weights, in the order of the tiles."""
+        return [weigh(self._pairs(tile)) * self.dtype.type(0.5) for tile in self._tiles]
+
+    def gather(self, visit: Callable[[PairsSeen, Any], None], zeros: Any) -> Any:
+        """The sum over blocks of pairs of what ``visit`` adds to an array, in a fixed order."""
+
+        def of_chunk(chunk: list[_BothWays]) -> Any:
+            into = zeros.copy()
+            for tile in chunk:
+                visit(self._pairs(tile), into)
+            return into
+
+        return added(map_chunks(of_chunk, self._chunks))
+
+    def total(self, visit: Callable[[PairsSeen], Any]) -> Any:
+        """The sum of what ``visit`` returns for each block of pairs, in a fixed order."""
+        return added(map_chunks(lambda chunk: added([visit(self._pairs(tile)) for tile in chunk]), self._chunks))
+
+    def _pairs(self, tile: _BothWays) -> Tile:
+        pairs = pair_block(self._observations, tile.rows, tile.cols)
+        absent = pairs.absent if self.bounded else None
+        return Tile(tile.rows, tile.cols, pairs.mean, pairs.seen, absent, None, tile.index)
+
+
+class _Work:
+    """Arrays of the size of a tile that one thread writes to."""
+
+    def __init__(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+        self.fit, self.cost, self.slope, self.curvature, self.slopes, self.curvatures = np.empty((6, *shape), dtype)
+
+
+def _working(chunk: list[_BothWays], dtype: np.dtype[Any]) -> Iterator[tuple[_BothWays, _Work]]:
+    """Each tile with arrays to write to, made once for each shape."""
+    made: dict[tuple[int, int], _Work] = {}
+    for tile in chunk:
+        shape = tile.directions[0].values.shape
+        if shape not in made:
+            made[shape] = _Work(shape, dtype)
+        yield tile, made[shape]
+
+
+def _scatter(into: Array, tile: _BothWays, Z: Array, V: Array) -> None:
+    into[tile.rows] += Z @ V[tile.cols]
+    if not tile.diagonal:
+        into[tile.cols] += Z.T @ V[tile.rows]

@@ -1,0 +1,84 @@
+"""F along a line: a quartic where the loss is squared, values on request where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Quartic", "Sampled", "minimise_quartic"]
+
+Floats = NDArray[np.float64]
+
+# Steps at which a line that is no polynomial is looked at in one pass.
+STEPS = (0.125, 0.25, 0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Quartic:
+    """c₀ + c₁t + … + c₄t⁴; ``exact`` if F has no kinks, else it holds up to the first."""
+
+    coefficients: Floats
+    exact: bool
+
+    @property
+    def slope(self) -> float:
+        """c₁."""
+        return float(self.coefficients[1])
+
+    def at(self, steps: Sequence[float]) -> tuple[Floats, Floats]:
+        """Of the polynomial."""
+        falling = self.coefficients[::-1]
+        values, slopes = np.polyval(falling, steps), np.polyval(np.polyder(falling), steps)
+        return np.asarray(values, np.float64), np.asarray(slopes, np.float64)
+
+    def lowest(self) -> float:
+        """The global minimum over t > 0; NaN if a coefficient is not finite."""
+        return minimise_quartic(self.coefficients) if np.all(np.isfinite(self.coefficients)) else np.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """Values and slopes from one pass over the matrix for all steps asked for."""
+
+    value: float
+    slope: float
+    look: Callable[[Sequence[float]], tuple[Floats, Floats]]
+    exact: bool = False
+
+    def at(self, steps: Sequence[float]) -> tuple[Floats, Floats]:
+        """By a pass."""
+        return self.look(steps)
+
+    def lowest(self) -> float:
+        """The best of a few steps, moved to where the slope between it and the next one vanishes."""
+        values, slopes = self.at(STEPS)
+        if not np.isfinite(values).any():
+            return STEPS[0]
+        best = int(np.nanargmin(values))
+        steps, rises = np.array([0.0, *STEPS]), np.array([self.slope, *slopes])
+        here = best + 1
+        there = here + 1 if rises[here] < 0 else here - 1
+        if there == len(steps) or not rises[here] * rises[there] < 0:
+            return float(steps[here])
+        return float(steps[here] - rises[here] * (steps[there] - steps[here]) / (rises[there] - rises[here]))
+
+
+def minimise_quartic(coefficients: Floats) -> float:
+    """The t > 0 at which c₀ + c₁t + … + c₄t⁴ (c₁ < 0) is smallest; 1 if it falls for ever.
+
+    Examples
+    --------
+    >>> round(minimise_quartic(np.array([0.0, -4.0, 0.0, 0.0, 1.0])), 12)
+    1.0
+    """
+    c = coefficients
+    derivative = np.array([4 * c[4], 3 * c[3], 2 * c[2], c[1]])
+    roots = np.roots(np.trim_zeros(derivative, "f"))
+    real = roots.real[np.abs(roots.imag) <= 1e-8 * (1 + np.abs(roots.real))]
+    positive = real[real > 0]
+    if positive.size == 0:
+        return 1.0
+    return float(min(positive, key=lambda t: np.polyval(c[::-1], t)))

@@ -1,0 +1,66 @@
+"""What a loss is: what a fit costs, entry by entry, against a seen value or against an interval."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.data.limits import Limits
+
+__all__ = ["Array", "Loss"]
+
+Array = NDArray[np.floating[Any]]
+
+
+class Loss:
+    """The cost of a fit x: of a seen entry with value m, and of an unseen one that lies between two limits.
+
+    A kernel hands over whole tiles and the arrays to write to, one call for what was seen and one for what was not; a
+    loss never sees a single entry, and allocates as little as it can. ``cost``, ``slope`` and ``curvature`` are the
+    function, its derivative and what stands for the second one; the curvature must not be negative, and its floor where
+    the true one is negative is the loss's own business (Fisher's information, say).
+
+    Examples
+    --------
+    A loss of one's own, in ten lines: √(1 + (x − m)²) − 1, which large errors pull at less than squares do.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class SoftAbsolute(Loss):
+    ...     name = "soft-absolute"
+    ...
+    ...     def heard(self, limits):
+    ...         return Limits()
+    ...
+    ...     def seen(self, fit, value, cost, slope, curvature):
+    ...         np.subtract(fit, value, out=slope)
+    ...         np.hypot(1.0, slope, out=cost)
+    ...         np.divide(slope, cost, out=slope)
+    ...         np.divide(1.0, cost**3, out=curvature)
+    ...         np.subtract(cost, 1.0, out=cost)
+    >>> import unrelu
+    >>> U = np.random.default_rng(0).standard_normal((30, 2))
+    >>> X = U @ U.T
+    >>> X[2, 5] = X[5, 2] = 40.0  # a gross error
+    >>> found = unrelu.complete(X, rank=2, threshold=None, loss=SoftAbsolute(), method="gauss-newton", rng=0)
+    >>> bool(abs(found.entries(2, 5) - U[2] @ U[5]) < 0.5)
+    True
+    """
+
+    name: ClassVar[str]
+    # Whether the cost is ¼ w (x − t)² with one target t and one weight w, 0 or 1, per entry: for the quickest kernels.
+    squared: ClassVar[bool] = False
+
+    def heard(self, limits: Limits) -> Limits:
+        """What this loss makes of what is known of unseen entries: all of it, unless it says otherwise."""
+        return limits
+
+    def seen(self, fit: Array, value: Array, cost: Array, slope: Array, curvature: Array) -> None:
+        """Write cost, slope and curvature of fits whose values were seen."""
+        raise NotImplementedError
+
+    def unseen(self, fit: Array, limits: tuple[Any, Any], cost: Array, slope: Array, curvature: Array) -> None:
+        """Write the same for fits of which it is known that they lie between the limits (low, high)."""
+        raise NotImplementedError

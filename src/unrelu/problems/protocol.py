@@ -1,0 +1,93 @@
+"""What a problem is: something to minimise over an unknown array, and the matrix that the unknown stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.data.observations import Observations
+from unrelu.kernels import Line
+from unrelu.model.factors import Factors, Symmetric
+
+__all__ = ["Array", "Point", "Problem"]
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """An unknown with what one pass over the matrix found there: all fields belong to the same place.
+
+    ``kept`` is what the kernel wants to be told again; nobody else looks into it.
+    """
+
+    factor: Array
+    value: float
+    gradient: Array
+    kept: Any = field(default=None, repr=False)
+
+    @cached_property
+    def gradient_norm(self) -> float:
+        """‖∇F(U)‖_F, the paper's α."""
+        return float(np.linalg.norm(self.gradient.astype(np.float64, copy=False)))
+
+    @property
+    def factors(self) -> Factors:
+        """The matrix that the unknown stands for: UUᵀ, unless a problem has points of its own."""
+        return Symmetric(self.factor)
+
+
+class Problem(Protocol):
+    """F over an unknown U of shape (rows, rank); what U means for the matrix is the problem's business alone.
+
+    All quantities are in units of ``unit``, so that nothing depends on the unit of the data.
+    """
+
+    observations: Observations
+    rank: int
+
+    @property
+    def size(self) -> int:
+        """Rows of the unknown."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64, as the data."""
+
+    @property
+    def unit(self) -> float:
+        """The unit of the data; values are in units of it, unknowns in units of its square root."""
+
+    @property
+    def scale(self) -> float:
+        """‖M_Ω‖_F, in the caller's units."""
+
+    @property
+    def norm(self) -> float:
+        """‖M_Ω‖_F, in units of ``unit``."""
+
+    def evaluate(self, U: Array) -> Point:
+        """F and its gradient at U, in one pass."""
+
+    def misfit(self, value: float) -> float:
+        """The norm of the residual that this value of F stands for."""
+
+    def curvature(self, point: Point, D: Array) -> Array:
+        """What stands for the Hessian times a direction; it is positive semidefinite."""
+
+    def hessian(self, point: Point, D: Array) -> Array:
+        """The Hessian times a direction."""
+
+    def line(self, point: Point, D: Array) -> Line:
+        """F along a direction."""
+
+    def preconditioner(self, point: Point, damping: float) -> Callable[[Array], Array]:
+        """Something quick that is like the inverse of the curvature plus a multiple of the identity."""
+
+    def finished(self, factors: Factors) -> tuple[Point, float]:
+        """The point of this problem nearest to a matrix that a method found, and how far apart they are, relatively."""

@@ -7,8 +7,10 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from helpers import LOSSES, ROUNDING, asymmetric_instance, reference, remainder_order
+from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
-from unrelu.kernels import bands, memory, pairs, threads
+from unrelu.data.source import ArraySource
+from unrelu.kernels import GeneralKernel, TiledKernel, bands, memory, pairs, threads
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
 from unrelu.kernels.threads import map_chunks, owning_the_cores
 from unrelu.model.losses import Observed, OneSided
@@ -18,6 +20,11 @@ from unrelu.problems.psd import PSDProblem
 @pytest.fixture(params=[7, 256], ids=["many tiles", "one tile"])
 def tile(request, monkeypatch):
     monkeypatch.setattr(pairs.edges, "__defaults__", (request.param,))
+
+
+@pytest.fixture(params=[TiledKernel, GeneralKernel], ids=["quick", "general"])
+def kernel(request):
+    return request.param
 
 
 CASES = [
@@ -37,12 +44,12 @@ def instance(threshold, seen, seed=1):
 
 
 @pytest.mark.parametrize(("loss", "threshold", "seen"), CASES)
-def test_value_and_gradient_are_those_of_the_paper(tile, loss, threshold, seen):
+def test_value_and_gradient_are_those_of_the_paper(tile, kernel, loss, threshold, seen):
     X, unknown, rng = instance(threshold, seen)
     U = rng.standard_normal((30, 3))
-    problem = PSDProblem(Observations.of(X, threshold=threshold, seen=seen, unknown=unknown), 3, loss)
+    problem = PSDProblem(Observations.of(X, threshold=threshold, seen=seen, unknown=unknown), 3, loss, kernel)
     point = problem.evaluate(U)
-    one_sided = loss.uses_absence and threshold is not None
+    one_sided = loss.name == "one-sided" and threshold is not None
     value, gradient = reference(
         X, U, one_sided=one_sided, threshold=threshold or 0.0, below=seen == "above", unknown=unknown
     )
@@ -51,10 +58,10 @@ def test_value_and_gradient_are_those_of_the_paper(tile, loss, threshold, seen):
 
 
 @pytest.mark.parametrize(("loss", "threshold", "seen"), CASES)
-def test_gradient_and_hessian_have_the_right_taylor_remainder(tile, loss, threshold, seen):
+def test_gradient_and_hessian_have_the_right_taylor_remainder(tile, kernel, loss, threshold, seen):
     X, unknown, rng = instance(threshold, seen)
     U, D = rng.standard_normal((30, 3)), rng.standard_normal((30, 3))
-    problem = PSDProblem(Observations.of(X, threshold=threshold, seen=seen, unknown=unknown), 3, loss)
+    problem = PSDProblem(Observations.of(X, threshold=threshold, seen=seen, unknown=unknown), 3, loss, kernel)
     point = problem.evaluate(U)
     slope = np.vdot(point.gradient, D)
     # Steps so short that few absent entries cross the threshold: there F is only piecewise smooth.
@@ -65,7 +72,7 @@ def test_gradient_and_hessian_have_the_right_taylor_remainder(tile, loss, thresh
 
     first = remainder_order(along, lambda t: point.value + t * slope, steps)
     assert first == pytest.approx(2, abs=0.1)
-    if point.weights is None:
+    if not problem.bounded:
         HD = problem.hessian(point, D)
         gaps = [np.linalg.norm(problem.evaluate(U + t * D).gradient - point.gradient - t * HD) for t in steps]
         assert np.polyfit(np.log(steps), np.log(gaps), 1)[0] == pytest.approx(2, abs=0.1)
@@ -80,49 +87,93 @@ def test_gradient_at_a_kink_is_continuous():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_curvature_is_half_the_squared_derivative(tile, loss):
+def test_curvature_is_half_the_squared_derivative(tile, kernel, loss):
     X, unknown, rng = instance(0.0, "above")
     U, D = rng.standard_normal((30, 3)), rng.standard_normal((30, 3))
-    problem = PSDProblem(Observations.of(X, unknown=unknown), 3, loss)
+    problem = PSDProblem(Observations.of(X, unknown=unknown), 3, loss, kernel)
     point = problem.evaluate(U)
     L = U @ D.T + D @ U.T
     weight = (~np.isnan(X)).astype(float)
-    if loss.uses_absence:
+    if loss.name == "one-sided":
         absent = np.isnan(X) & ~unknown & ~np.eye(30, dtype=bool)
         weight = weight + (absent & (U @ U.T > 0))
     expected = 0.5 * (weight * L + (weight * L).T) @ U
     product = problem.curvature(point, D)
     np.testing.assert_allclose(product, expected, atol=ROUNDING * np.abs(expected).max())
+    matrix = problem.curvature_matrix(point)
+    np.testing.assert_allclose((matrix @ D.ravel()).reshape(30, 3), expected, atol=ROUNDING * np.abs(expected).max())
     assert np.vdot(D, product) == pytest.approx(0.5 * np.sum(weight * L**2), rel=ROUNDING)
 
 
-def test_line_polynomial_is_exact_without_kinks(tile):
+def test_the_line_is_exact_without_kinks(tile, kernel):
     X, unknown, rng = instance(0.0, "above")
     U, D = rng.standard_normal((30, 3)), rng.standard_normal((30, 3))
-    problem = PSDProblem(Observations.of(X, unknown=unknown), 3)
-    polynomial = problem.line(problem.evaluate(U), D)
-    for t in (-1.5, 0.0, 0.3, 1.0, 4.0):
-        assert np.polyval(polynomial[::-1], t) == pytest.approx(reference(X, U + t * D)[0], rel=ROUNDING)
+    problem = PSDProblem(Observations.of(X, unknown=unknown), 3, None, kernel)
+    steps = (-1.5, 0.0, 0.3, 1.0, 4.0)
+    values, slopes = problem.line(problem.evaluate(U), D).at(steps)
+    for t, value, slope in zip(steps, values, slopes, strict=True):
+        expected, gradient = reference(X, U + t * D)
+        assert value == pytest.approx(expected, rel=ROUNDING)
+        assert slope == pytest.approx(np.vdot(gradient, D), rel=1e-10)
 
 
-def test_line_polynomial_agrees_with_one_sided_before_the_first_kink(tile):
+def test_the_line_agrees_with_one_sided_before_the_first_kink(tile, kernel):
     X, unknown, rng = instance(0.2, "above")
     U, D = rng.standard_normal((30, 3)), rng.standard_normal((30, 3))
-    problem = PSDProblem(Observations.of(X, threshold=0.2, unknown=unknown), 3, OneSided())
+    problem = PSDProblem(Observations.of(X, threshold=0.2, unknown=unknown), 3, OneSided(), kernel)
     point = problem.evaluate(U)
     P, L, Q = U @ U.T - 0.2, U @ D.T + D @ U.T, D @ D.T
     t = 1.0
     while np.any((P > 0) != (P + t * L + t**2 * Q > 0)):
         t /= 2
     expected = reference(X, U + t * D, one_sided=True, threshold=0.2, unknown=unknown)[0]
-    assert np.polyval(problem.line(point, D)[::-1], t) == pytest.approx(expected, rel=1e-13)
+    assert problem.line(point, D).at([t])[0][0] == pytest.approx(expected, rel=1e-13)
     assert expected != point.value
 
 
-def test_seen_only_residual_times_is_minus_the_data(tile):
+LIMITS = {
+    "one": lambda rng, n: (-np.inf, 0.3),
+    "per row": lambda rng, n: (-np.inf, rng.uniform(-0.5, 0.5, (n, 1))),
+    "per column": lambda rng, n: (-np.inf, rng.uniform(-0.5, 0.5, (1, n))),
+    "per entry": lambda rng, n: (-np.inf, rng.uniform(-0.5, 0.5, (n, n))),
+    "lower, per row": lambda rng, n: (rng.uniform(-0.5, 0.5, (n, 1)), np.inf),
+    "an interval": lambda rng, n: (rng.uniform(-0.6, -0.2, (n, n)), rng.uniform(0.2, 0.6, (1, n))),
+}
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+@pytest.mark.parametrize("one_way", [False, True])
+def test_both_directions_of_a_pair_count_with_their_own_limits(tile, kind, one_way):
+    """F as the full matrix has it, for limits per row, column and entry and for pairs seen one way round only."""
+    n, rng = 30, np.random.default_rng(3)
+    V = rng.standard_normal((n, 3))
+    X = V @ V.T + 0.3 * rng.standard_normal((n, n))
+    limits = LIMITS[kind](rng, n)
+    low, high = (np.broadcast_to(limit, (n, n)) for limit in limits)
+    hidden = rng.random((n, n)) < 0.5 if one_way else np.triu(rng.random((n, n)) < 0.5)
+    hidden = hidden if one_way else hidden | hidden.T
+    unknown = hidden & (rng.random((n, n)) < 0.2)
+    X[hidden] = np.nan
+    observations = Observations(ArraySource(X), Limits(*limits, unknown))
+    U = rng.standard_normal((n, 3)) / np.sqrt(observations.unit)
+    point = PSDProblem(observations, 3, OneSided()).evaluate(U)
+
+    P = U @ U.T
+    absent = hidden & ~unknown
+    if observations._diagonal_is_unknown:
+        absent &= ~np.eye(n, dtype=bool)
+    outside = P - np.clip(P, low / observations.unit, high / observations.unit)
+    Z = np.where(hidden, np.where(absent, outside, 0), P - X / observations.unit)
+    assert point.value == pytest.approx(np.sum(Z**2) / 4, rel=ROUNDING)
+    expected = (Z + Z.T) @ U / 2
+    np.testing.assert_allclose(point.gradient, expected, rtol=0, atol=ROUNDING * np.abs(expected).max())
+    assert (np.abs(Z[absent]) > 0).any()
+
+
+def test_seen_only_residual_times_is_minus_the_data(tile, kernel):
     X, _, rng = instance(0.0, "above")
     V = rng.standard_normal((30, 4))
-    problem = PSDProblem(Observations.of(X, threshold=None), 3)
+    problem = PSDProblem(Observations.of(X, threshold=None), 3, None, kernel)
     S = np.where(np.isnan(X), 0, X)
     expected = -0.5 * (S + S.T) @ V
     np.testing.assert_allclose(problem.kernel.residual_times(np.zeros((30, 3)), V), expected, atol=1e-11)
@@ -172,13 +223,13 @@ def test_top_eigenpairs_match_lapack(n, k):
     np.testing.assert_allclose(A @ vectors, vectors * values, atol=0.05)
 
 
-@pytest.mark.parametrize("kernel", ["kernel", "bands"])
-def test_what_will_not_fit_is_said_before_allocating(monkeypatch, kernel):
+@pytest.mark.parametrize("engine", ["kernel", "bands"])
+def test_what_will_not_fit_is_said_before_allocating(monkeypatch, engine):
     monkeypatch.setattr(memory, "available_memory", lambda: 10)
     problem = PSDProblem(Observations.of(asymmetric_instance()[0]), 3, Observed())
     text = r"a 30×30 matrix needs about 0.0 GiB of memory and 0.0 GiB are available; pass fewer"
     with pytest.raises(ValueError, match=text):
-        getattr(problem, kernel)
+        getattr(problem, engine)
 
 
 def test_overlapping_solves_give_blas_its_threads_back():
@@ -208,7 +259,7 @@ def test_bands_agree_with_the_paper_for_two_factors(loss, threshold, seen, monke
     known = X / observations.unit
     Z = np.where(np.isnan(X), 0, L @ R.T - known)
     projected = np.where(np.isnan(X), L @ R.T, known)
-    if loss.uses_absence and threshold is not None:
+    if loss.name == "one-sided" and threshold is not None:
         whole = slice(0, 30)
         absent = observations.absent(whole, whole, X)
         tau = threshold / observations.unit
@@ -218,9 +269,9 @@ def test_bands_agree_with_the_paper_for_two_factors(loss, threshold, seen, monke
     assert value == pytest.approx(np.sum(Z**2) / 4, rel=ROUNDING)
     np.testing.assert_allclose(left, Z @ R, atol=1e-11)
     np.testing.assert_allclose(right, Z.T @ L, atol=1e-11)
-    for band in kernel.bands:
+    for band in kernel._bands:
         values = (L @ R.T)[band.rows]
-        kernel.clip(band, values)
+        band.clip(values)
         np.testing.assert_allclose(values, projected[band.rows], atol=1e-13)
 
 

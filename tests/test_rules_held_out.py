@@ -64,8 +64,8 @@ def test_a_tenth_of_the_pairs_is_held_out_and_at_least_eight(monkeypatch, n, cou
         counts.append(len(i))
         return without(observations, i, j)
 
-    without = held_out._without
-    monkeypatch.setattr(held_out, "_without", counted)
+    without = Observations.without
+    monkeypatch.setattr(Observations, "without", counted)
     told(n, 1)
     assert counts == [count] * 3
 
@@ -78,7 +78,7 @@ def test_what_is_held_out_is_missing_both_ways_round_and_not_because_of_its_valu
     unknown[4, 5] = unknown[5, 4] = True
     data = sp.csr_array(np.nan_to_num(X)) if sparse else X
     observations = Observations.of(data, threshold=1.0, unknown=unknown)
-    fewer = held_out._without(observations, np.array([2]), np.array([3]))
+    fewer = observations.without(np.array([2]), np.array([3]))
     everyone = np.arange(6)
     values, seen = fewer.pairs(everyone, everyone)
     assert np.argwhere(~np.triu(seen) & np.triu(np.ones((6, 6), bool))).tolist() == [[0, 1], [2, 3], [4, 5]]

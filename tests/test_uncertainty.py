@@ -24,6 +24,7 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.uncertainty.covariance import Covariance
 from unrelu.uncertainty.error_bars import EXACT, ROWS, SAMPLED, ErrorBars
 from unrelu.uncertainty.passes import (
+    Selection,
     noise_products,
     pair_residuals,
     row_blocks,
@@ -312,8 +313,11 @@ def test_passes_match_the_definitions(n, tiles, symmetric):
     np.testing.assert_allclose(row_blocks(kernel, U), np.einsum("ij,jk,jl->ikl", fourfold, U, U), rtol=1e-12)
     squares = weights**2 * np.where(np.eye(n) > 0, 4, 1)
     np.testing.assert_allclose(
-        row_blocks(kernel, U, squared_weights(kernel)), np.einsum("ij,jk,jl->ikl", squares, U, U), rtol=1e-12
+        row_blocks(kernel, U, squared=True), np.einsum("ij,jk,jl->ikl", squares, U, U), rtol=1e-12
     )
+    D = rng.standard_normal((n, 3))
+    once = weights**2 * (U @ D.T + D @ U.T) * np.where(np.eye(n) > 0, 2, 1)
+    np.testing.assert_allclose(2 * kernel.curvature(U, D, squared_weights(kernel)), once @ U, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("one", [True, False])
@@ -360,7 +364,7 @@ def test_selection_pulls_as_much_as_it_does_in_simulation(side):
     kernel = PSDProblem(observations, 2, OneSided()).kernel
     scaled, unit = U / np.sqrt(observations.unit), observations.unit
     V = rng.standard_normal((12, 3))
-    found, held = selection_products(kernel, scaled, V, sigma / unit, above=side == "above")
+    found, held = selection_products(kernel, scaled, V, Selection(tau / unit, side == "above", sigma / unit))
     # A pair seen one way round and absent the other counts once in the kernel.
     mixed = ~np.isnan(X) != ~np.isnan(X.T)
     weights = np.where(mixed, 0.5, 1.0)

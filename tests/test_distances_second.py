@@ -167,7 +167,8 @@ def test_a_second_answer_is_found_behind_a_first(monkeypatch):
     # Three bars in a row: the last has two places for each of the two of the one before.
     points = np.array([[0.0], [1.0], [3.0], [4.5]])
     seen = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) <= 1
-    others = searched(network_of(points, seen), Misfit(), points, 1e-9, np.random.default_rng(0)).places
+    springs = Springs.of(network_of(points, seen), Misfit(), 1e-9)
+    others = searched(springs, points, np.random.default_rng(0)).places
     spans = {round(float(abs(one[3, 0] - one[0, 0])), 6) for one in others}
     assert spans >= {1.5, 0.5, 2.5}  # 1 + 2 − 1.5, 1 − 2 + 1.5, 1 − 2 − 1.5, in size
 
@@ -331,8 +332,9 @@ def test_starts_in_more_dimensions_find_what_others_do_not():
     points = rng.standard_normal((n, dim))
     gone = np.triu(rng.random((n, n)) < 0.55, 1)
     network = network_of(points, ~(gone | gone.T))
+    springs = Springs.of(network, Misfit(), 1e-9)
     for seed in range(3):
-        assert explored(network, Misfit(), 1e-9, np.random.default_rng(seed), 64)[1][0] < 1e-18
+        assert explored(springs, np.random.default_rng(seed), 64)[1][0] < 1e-18
 
 
 def test_flattening_keeps_the_widest_directions():

@@ -17,6 +17,7 @@ from unrelu.distances.refine import refine
 from unrelu.distances.rigidity import GENERIC, LOCAL, determinacy
 from unrelu.distances.second import (
     LIKELY,
+    LOWER,
     MOST_SEARCHED,
     SAME,
     flippable,
@@ -46,8 +47,6 @@ THICK, SHARP = 0.005, 1e-9
 DISTINCT = 4.0
 # But wherever it has them apart by this share of the typical distance, however soft the places are.
 COARSE = 0.2
-# A lower misfit than the first answer's is another answer if it is lower by this share.
-LOWER = 1e-3
 
 
 def graded_exact(search: Search, X: Floats, body: Body | None, *, exact: bool) -> tuple[Floats, Grades]:
@@ -165,7 +164,8 @@ def _searched(
     network, misfit = search.network, search.misfit
     few = len(fixed) <= MOST_SEARCHED and small_enough(network)
     if few:
-        stack, value = descend(Springs.of(network, misfit, search.floor), X[None])
+        springs = Springs.of(network, misfit, search.floor)
+        stack, value = descend(springs, X[None])
         here, first = stack[0], float(value[0])
     else:
         ended = refine(network, X, misfit, tol=1e-6, max_iter=60)
@@ -175,10 +175,10 @@ def _searched(
     else:
         allowed = first * float(np.exp(min(LIKELY / max(freedom, 1), 300.0)))
     if few:
-        others = searched(network, misfit, X, search.floor, search.rng, allowed=allowed, sigma=sigma)
+        others = searched(springs, X, search.rng, allowed=allowed, sigma=sigma)
     else:
         tries = search.turns if last else search.turns // 2
-        others = turned_groups(network, misfit, here, search.rng, tries, allowed=allowed, lower=LOWER)
+        others = turned_groups(network, misfit, here, search.rng, tries, allowed=allowed)
         search.turns -= tries
         search.answers += others.places
         within = [one for one in search.answers if network.forces(one, misfit).value <= allowed]

@@ -26,6 +26,7 @@ from unrelu.distances.patches import Patch, clusters, cut_out, other_place
 from unrelu.distances.ranges import no_limits
 from unrelu.distances.second import MOST_SEARCHED, SAME, same_in_both, searched, special
 from unrelu.distances.starts import small_enough
+from unrelu.distances.swarm import Springs
 from unrelu.distances.trilateration import Body, cliques, grow, look
 
 __all__ = ["WORDS", "Rigidity", "determinacy", "known_body", "patch_grades", "turns"]
@@ -156,7 +157,7 @@ def _elsewhere(
     if len(free) > MOST_SEARCHED or not small_enough(patch.network):
         return inside
     held = free if patch.settled.any() else None
-    others = searched(patch.network, misfit, places, slack, rng, free=held)
+    others = searched(Springs.of(patch.network, misfit, slack), places, rng, free=held)
     size = float(np.abs(places - places.mean(axis=0)).max())
     elsewhere = np.zeros(len(inside), bool)
     reach = network.cutoff - 10 * slack if misfit.absence and network.cutoff is not None else 0.0

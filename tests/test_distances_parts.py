@@ -12,7 +12,7 @@ from unrelu.distances.noise import noise_of_cliques
 from unrelu.distances.paths import from_paths, scaling
 from unrelu.distances.ranges import Limits, Ranges
 from unrelu.distances.refine import refine
-from unrelu.distances.rigidity import determinacy
+from unrelu.distances.rigidity import Framework, determinacy
 from unrelu.distances.trilateration import best_body, grow, seed_body
 
 
@@ -198,7 +198,7 @@ def test_known_graphs_get_their_word(name):
     first, second = np.array(sorted(pairs)).T
     lengths = np.linalg.norm(points[first] - points[second], axis=1)
     network = Network(len(points), 2, first, second, lengths, np.ones(len(first)))
-    grade = determinacy(network, points, np.random.default_rng(0), exact=True).grade
+    grade = determinacy(Framework(network, points), np.random.default_rng(0), exact=True).grade
     words = np.array(["no", "local", "generic", "proved"])[grade].tolist()
     if isinstance(expected, dict):  # which of the two triangles comes first is not said
         assert {word: words.count(word) for word in words} == expected

@@ -16,7 +16,7 @@ from unrelu.base.errors import InputError, is_number
 from unrelu.distances.assemble import components, network_of
 from unrelu.distances.edges import real
 from unrelu.distances.held import Held
-from unrelu.distances.network import Misfit
+from unrelu.distances.network import Misfit, Network
 from unrelu.distances.options import (
     checked_dim,
     checked_seconds,
@@ -240,18 +240,21 @@ class Call:
         """Where the members lie, in the frame of the anchors if there are any."""
         part = self.whole.part(members)
         own = None if self.given is None else self.given[members] / self.ranges.unit
-        one = solve_component(part, self.misfit, self.effort, self.rng, self.journal, given=own, start=self.start)
+        one = solve_component(self._search(part), given=own, start=self.start)
         fixed = np.flatnonzero(np.isin(members, self.ranges.anchors))
         if not fixed.size:
             return replace(one, points=one.points - one.points.mean(axis=0))
         known = self.ranges.places[np.searchsorted(self.ranges.anchors, members[fixed])] / self.ranges.unit
-        search = Search(part, self.misfit, self.effort, self.rng, self.journal)
-        held = Held(search, self.seen.part(members), fixed, known)
+        held = Held(self._search(part), self.seen.part(members), fixed, known)
         self.framed |= held.framed
         try:
             return held.judged(one)
         except KeyboardInterrupt:
             return held.judged(replace(one, grade=np.zeros_like(one.grade), code=Stop.INTERRUPTED))
+
+    def _search(self, part: Network) -> Search:
+        """A search that has seen nothing yet."""
+        return Search(part, self.misfit, self.effort, self.rng, self.journal)
 
     def completion(self, loss_name: str, clock: Budget) -> DistanceCompletion:
         """What has come out, in the caller's units."""

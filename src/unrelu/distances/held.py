@@ -23,7 +23,7 @@ from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
 from unrelu.distances.polish import polished
 from unrelu.distances.ranges import no_limits
 from unrelu.distances.refine import refine
-from unrelu.distances.rigidity import GENERIC, LOCAL, determinacy
+from unrelu.distances.rigidity import GENERIC, LOCAL, Framework, determinacy
 from unrelu.distances.search import BEYOND, BEYOND_ALL, ROUND, SLACK, Search
 from unrelu.distances.second import MOST_SEARCHED, SAME, searched
 from unrelu.distances.solve import Solved
@@ -255,7 +255,8 @@ class Held:
         bound[self.fixed] = 8 * np.finfo(np.float64).eps * longest**2 / thin
         body = grow(search.network, Body(X.copy(), placed, bound), known=X)
         misfit = search.misfit if exact else None
-        return determinacy(search.network, X, search.rng, exact=exact, slack=slack, body=body, misfit=misfit).grade
+        framework = Framework(search.network, X, slack)
+        return determinacy(framework, search.rng, exact=exact, body=body, misfit=misfit).grade
 
     def _polished(self, X: Floats, grade: Grades) -> tuple[Floats, Grades]:
         """The last digits of what is settled; rounding that moves a point visibly takes the word back."""

@@ -210,7 +210,7 @@ def test_known_graphs_get_their_word(name):
 def test_cliques_tell_the_noise(sigma):
     points = points_in_cube(200, 2, rng=0)
     D = within(points, 0.2, noise=sigma * 0.2, rng=1)
-    ranges = Ranges.of(D, 2)
+    ranges = Ranges.of(D)
     network = Network(200, 2, ranges.first, ranges.second, ranges.distance, np.ones(len(ranges.first)))
     assert noise_of_cliques(network, np.random.default_rng(0)) == pytest.approx(sigma * 0.2, rel=0.5)
 

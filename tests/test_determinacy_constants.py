@@ -10,7 +10,7 @@ from unrelu.proofs import rows_outside
 from unrelu.proofs.agreement import cleared, fits
 from unrelu.proofs.determinacy import PROVED, Determinacy
 from unrelu.proofs.direct import DataError, from_block
-from unrelu.proofs.elsewhere import found_elsewhere, parallel_rows
+from unrelu.proofs.elsewhere import RowsOutside, found_elsewhere, parallel_rows
 from unrelu.proofs.gluing import _Equations, _polar, polar_matrix
 from unrelu.proofs.stress import Stresses
 
@@ -176,9 +176,8 @@ def mirrored(height, tilt, noise=0.0):
     U = np.array([[1.0, 0], [np.cos(tilt), np.sin(tilt)], [np.sqrt(1 - height**2), height]])
     observations = seen(U @ U.T)
     U = U / np.sqrt(observations.unit)
-    options = {"regular": True, "noise": noise / observations.unit}
-    body, rest = np.array([0, 1]), np.array([2])
-    return found_elsewhere(observations, U, body, rest, np.array([True]), rng(), **options)[0]
+    rows = RowsOutside(observations, U, np.array([0, 1]), np.array([2]), noise / observations.unit)
+    return found_elsewhere(rows, np.array([True]), rng(), regular=True)[0]
 
 
 @pytest.mark.parametrize(("height", "tilt", "found"), [(0.5, 1e-9, True), (0.5, 1e-6, False), (0.05, 3e-8, True)])

@@ -52,7 +52,8 @@ def test_beyond_what_can_be_searched_rows_that_repeat_a_direction_are_given_up()
     order = np.arange(150)
     wanted = np.ones(150, dtype=bool)
     observations = Observations.of(X, threshold=None)
-    lost = elsewhere.found_elsewhere(observations, U, order[:0], order, wanted, np.random.default_rng(0), regular=False)
+    rows = elsewhere.RowsOutside(observations, U, order[:0], order)
+    lost = elsewhere.found_elsewhere(rows, wanted, np.random.default_rng(0), regular=False)
     assert np.flatnonzero(lost).tolist() == [7, 11]
 
 

@@ -180,5 +180,5 @@ def test_half_a_helix_of_the_wrong_hand_is_turned_back():
     bent = truth * np.where(t < 40, -1.0, 1.0)[:, None] ** [1, 0, 0]
     wrong = refine(network, bent, misfit, max_iter=60, tol=1e-8)
     assert wrong.value > 1.02 * right.value
-    found = turned_groups(network, misfit, wrong.points, rng, 40, allowed=2 * wrong.value, lower=1e-3)
+    found = turned_groups(network, misfit, wrong.points, rng, 40, allowed=2 * wrong.value)
     assert found.value < 1.005 * right.value

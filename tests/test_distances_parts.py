@@ -12,7 +12,7 @@ from unrelu.distances.noise import noise_of_cliques
 from unrelu.distances.paths import from_paths, scaling
 from unrelu.distances.ranges import Limits, Ranges
 from unrelu.distances.refine import refine
-from unrelu.distances.rigidity import determinacy
+from unrelu.distances.rigidity import Framework, determinacy
 from unrelu.distances.trilateration import best_body, grow, seed_body
 
 
@@ -198,7 +198,7 @@ def test_known_graphs_get_their_word(name):
     first, second = np.array(sorted(pairs)).T
     lengths = np.linalg.norm(points[first] - points[second], axis=1)
     network = Network(len(points), 2, first, second, lengths, np.ones(len(first)))
-    grade = determinacy(network, points, np.random.default_rng(0), exact=True).grade
+    grade = determinacy(Framework(network, points), np.random.default_rng(0), exact=True).grade
     words = np.array(["no", "local", "generic", "proved"])[grade].tolist()
     if isinstance(expected, dict):  # which of the two triangles comes first is not said
         assert {word: words.count(word) for word in words} == expected
@@ -210,7 +210,7 @@ def test_known_graphs_get_their_word(name):
 def test_cliques_tell_the_noise(sigma):
     points = points_in_cube(200, 2, rng=0)
     D = within(points, 0.2, noise=sigma * 0.2, rng=1)
-    ranges = Ranges.of(D, 2)
+    ranges = Ranges.of(D)
     network = Network(200, 2, ranges.first, ranges.second, ranges.distance, np.ones(len(ranges.first)))
     assert noise_of_cliques(network, np.random.default_rng(0)) == pytest.approx(sigma * 0.2, rel=0.5)
 

@@ -14,7 +14,7 @@ from unrelu.distances.careful import carefully_grown, worst_gap
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.order import own_order
 from unrelu.distances.patches import Patch, other_place
-from unrelu.distances.rigidity import determinacy, patch_grades
+from unrelu.distances.rigidity import Framework, determinacy, patch_grades
 from unrelu.distances.second import flippable, not_a_bowl, same_in_both, searched, special, still_there
 from unrelu.distances.starts import explored, folds
 from unrelu.distances.swarm import Springs, descend, flattened
@@ -82,7 +82,7 @@ def test_a_stress_is_believed_in_general_position_and_not_for_a_mirror():
         for one, other in (([0, 1, 2, 3], [4, 5, 6, 7]), ([0, 1, 2, 8], [9, 10, 11, 12])):
             seen[np.ix_(one, other)] = seen[np.ix_(other, one)] = True
         network = network_of(points, seen)
-        word = WORDS[determinacy(network, points, rng, exact=True, slack=1e-9, misfit=Misfit()).grade]
+        word = WORDS[determinacy(Framework(network, points, 1e-9), rng, exact=True, misfit=Misfit()).grade]
         if in_line:
             assert {"local"} == set(word[3:8]) or {"local"} == set(word[8:])
         else:
@@ -118,11 +118,11 @@ def test_many_points_in_special_places_are_not_vouched_for_by_a_stress(monkeypat
     side = np.stack(np.meshgrid(np.arange(10), np.arange(8)), -1).reshape(-1, 2).astype(float)
     half = np.arange(80) % 2
     network = network_of(side, half[:, None] != half)
-    grade = determinacy(network, side, np.random.default_rng(0), exact=True, slack=1e-9, misfit=Misfit()).grade
+    grade = determinacy(Framework(network, side, 1e-9), np.random.default_rng(0), exact=True, misfit=Misfit()).grade
     assert set(WORDS[grade]) == {"local"}
     general = side + np.random.default_rng(1).uniform(-0.3, 0.3, side.shape)
     network = network_of(general, half[:, None] != half)
-    grade = determinacy(network, general, np.random.default_rng(0), exact=True, slack=1e-9, misfit=Misfit()).grade
+    grade = determinacy(Framework(network, general, 1e-9), np.random.default_rng(0), exact=True, misfit=Misfit()).grade
     assert set(WORDS[grade]) == {"generic"}
 
 
@@ -167,7 +167,8 @@ def test_a_second_answer_is_found_behind_a_first(monkeypatch):
     # Three bars in a row: the last has two places for each of the two of the one before.
     points = np.array([[0.0], [1.0], [3.0], [4.5]])
     seen = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) <= 1
-    others = searched(network_of(points, seen), Misfit(), points, 1e-9, np.random.default_rng(0)).places
+    springs = Springs.of(network_of(points, seen), Misfit(), 1e-9)
+    others = searched(springs, points, np.random.default_rng(0)).places
     spans = {round(float(abs(one[3, 0] - one[0, 0])), 6) for one in others}
     assert spans >= {1.5, 0.5, 2.5}  # 1 + 2 − 1.5, 1 − 2 + 1.5, 1 − 2 − 1.5, in size
 
@@ -331,8 +332,9 @@ def test_starts_in_more_dimensions_find_what_others_do_not():
     points = rng.standard_normal((n, dim))
     gone = np.triu(rng.random((n, n)) < 0.55, 1)
     network = network_of(points, ~(gone | gone.T))
+    springs = Springs.of(network, Misfit(), 1e-9)
     for seed in range(3):
-        assert explored(network, Misfit(), 1e-9, np.random.default_rng(seed), 64)[1][0] < 1e-18
+        assert explored(springs, np.random.default_rng(seed), 64)[1][0] < 1e-18
 
 
 def test_flattening_keeps_the_widest_directions():

@@ -16,6 +16,7 @@ import pytest
 import unrelu
 from helpers import listening
 from unrelu.base.errors import InputError
+from unrelu.data.observations import Observations
 from unrelu.experiments import EXPERIMENTS
 from unrelu.experiments.base import Result, Table
 from unrelu.experiments.initialisation import TableInitialisation
@@ -197,7 +198,7 @@ def test_descent_is_the_papers_iteration():
     made = unrelu.data.planted.planted(25, 2, rng=3)
     X = np.where(made.matrix >= 0, made.matrix, np.nan)
     start = np.random.default_rng(4).standard_normal((25, 2))
-    found = descend(X, start, truth=made.matrix, most=3, step=0.5)
+    found = descend(Observations.of(X), start, truth=made.matrix, most=3, step=0.5)
     seen = ~np.isnan(X)
     step = 0.5 / max(np.abs(np.linalg.eigvalsh(np.where(seen, X, 0))).max(), np.linalg.norm(start, 2) ** 2)
     U = start.copy()

@@ -14,6 +14,7 @@ from unrelu.proofs.bodies import _mirror
 from unrelu.proofs.determinacy import GENERIC, PROVED, Determinacy
 from unrelu.proofs.determine import prove_by_stress
 from unrelu.proofs.direct import DataError, Group, _bounds, attach_all, from_block
+from unrelu.proofs.elsewhere import RowsOutside
 from unrelu.proofs.gluing import _Equations, _polar, _refined, _reflection, ruled_out
 from unrelu.proofs.movable import Movable
 from unrelu.proofs.order import canonical_order
@@ -127,9 +128,9 @@ def test_other_places_are_looked_for_to_the_noise_of_the_data(monkeypatch, sigma
     """Rows 10 to 13 of the case above, with noise: a second place may miss the entries as the first does."""
     asked = []
 
-    def spy(observations, *rest, noise, **options):
-        asked.append(noise * observations.unit)
-        return found_elsewhere(observations, *rest, noise=noise, **options)
+    def spy(rows, *rest, **options):
+        asked.append(rows.noise * rows.observations.unit)
+        return found_elsewhere(rows, *rest, **options)
 
     found_elsewhere = rows_outside.found_elsewhere
     monkeypatch.setattr(rows_outside, "found_elsewhere", spy)
@@ -155,9 +156,8 @@ def test_where_noise_took_the_fit_beyond_the_threshold_other_places_may_go_as_fa
 def test_one_row_alone_has_no_place():
     """Of two rows whose norms were seen, and not their entry, either may be turned round: none of them is left."""
     X, both = np.array([[1, np.nan], [np.nan, 1]]), np.array([True, True])
-    lost = rows_outside.found_elsewhere(
-        seen(X), np.ones((2, 1)), np.arange(0), np.arange(2), both, np.random.default_rng(0), regular=True
-    )
+    rows = RowsOutside(seen(X), np.ones((2, 1)), np.arange(0), np.arange(2))
+    lost = rows_outside.found_elsewhere(rows, both, np.random.default_rng(0), regular=True)
     assert lost.tolist() == [True, True]
 
 
@@ -207,7 +207,7 @@ def test_a_bound_holds_in_the_worst_case(data, expected):
     """u₀ = 1 may be 0.9 in truth, and m₁₀ = 1 may be 1 + data: then u₁ = (1 + data)/0.9, which is not 1."""
     U = np.ones((2, 1))
     left, anchors = np.array([1]), np.array([0])
-    bound = _bounds(seen(np.ones((2, 2))), U, DataError(data, 0.0), left, anchors, np.array([0.1, np.inf]), np.ones(2))
+    bound = _bounds(seen(np.ones((2, 2))), U, DataError(data, 0.0), np.array([0.1, np.inf]), left, anchors)
     assert bound == pytest.approx(expected, rel=1e-6)
 
 

@@ -7,6 +7,7 @@ from unrelu.distances import evidence
 from unrelu.distances.evidence import Evidence, is_noise
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.second import searched, special
+from unrelu.distances.swarm import Springs
 
 
 @pytest.mark.parametrize(("deviations", "noise"), [(3.8, True), (4.0, False)])
@@ -42,7 +43,8 @@ def drawn(X, hidden=()):
 def test_a_flip_of_some_percent_is_a_second_answer(height, allowed):
     """Point 3 sees two points of three: without noise a flip by a thirtieth counts, with noise one by a third."""
     X = np.array([[0.0, 0], [1, 0], [0.5, -1], [0.5, height]])
-    others = searched(drawn(X, [(2, 3)]), Misfit(absence=False), X, 1e-9, np.random.default_rng(0), allowed=allowed)
+    springs = Springs.of(drawn(X, [(2, 3)]), Misfit(absence=False), 1e-9)
+    others = searched(springs, X, np.random.default_rng(0), allowed=allowed)
     assert len(others.places) == 1
     assert np.linalg.norm(np.subtract(*others.places[0][[2, 3]])) == pytest.approx(1 - height, abs=1e-5)
 

@@ -16,8 +16,9 @@ from unrelu.base.errors import InputError, is_number
 from unrelu.distances.assemble import components, network_of
 from unrelu.distances.edges import real
 from unrelu.distances.held import Held
-from unrelu.distances.network import Misfit
+from unrelu.distances.network import Network
 from unrelu.distances.options import (
+    Plan,
     checked_dim,
     checked_seconds,
     chosen_effort,
@@ -29,7 +30,7 @@ from unrelu.distances.order import own_order
 from unrelu.distances.ranges import Ranges
 from unrelu.distances.refine import Journal
 from unrelu.distances.rigidity import PROVED, WORDS
-from unrelu.distances.search import Effort, Search
+from unrelu.distances.search import Search
 from unrelu.distances.solve import Solved, nothing, solve_component
 from unrelu.distances.triangles import check_triangles
 from unrelu.distances.verdict import verdict_of
@@ -133,17 +134,8 @@ def complete_distances(
     """
     dim = checked_dim(dim)
     with budget(checked_seconds(max_seconds)) as clock:
-        ranges = Ranges.of(
-            D,
-            dim,
-            cutoff=cutoff,
-            squared=squared,
-            sigma=sigma,
-            lower=lower,
-            upper=upper,
-            anchors=anchors,
-            names=names,
-        )
+        ranges = Ranges.of(D, cutoff=cutoff, squared=squared, sigma=sigma, names=names)
+        ranges = ranges.restrained(dim, lower=lower, upper=upper, anchors=anchors)
         if dim > max(ranges.size, LEAST_DIM):
             raise InputError(f"dim must be at most {ranges.size}, the number of points, which span no more; got {dim}")
         misfit, loss_name = chosen_misfit(loss, ranges)
@@ -152,15 +144,15 @@ def complete_distances(
         if callback is not None and not callable(callback):
             raise InputError(f"callback must be callable, got {type(callback).__name__}")
         generator = generator_of(rng)
-        how = start if isinstance(start, str) else "given"
+        plan = Plan(misfit, loss_name, effort, start if isinstance(start, str) else "given", given)
         with _shown(callback, clock) if progress else nullcontext(callback) as told:
-            call = Call(ranges, dim, misfit, effort, generator, Journal(ranges.unit, told), given, how)
+            call = Call(ranges, dim, plan, generator, Journal(ranges.unit, told))
             call.solve()
             try:
-                return call.completion(loss_name, clock)
+                return call.completion(clock)
             except KeyboardInterrupt:
                 call.solved[0] = replace(call.solved[0], code=Stop.INTERRUPTED)
-                return call.completion(loss_name, clock)
+                return call.completion(clock)
 
 
 @contextmanager
@@ -187,19 +179,8 @@ def _shown(callback: Callable[[Record], object] | None, clock: Budget) -> Iterat
 class Call:
     """One call under way: components one after the other, and what they have come to so far."""
 
-    def __init__(
-        self,
-        ranges: Ranges,
-        dim: int,
-        misfit: Misfit,
-        effort: Effort,
-        rng: np.random.Generator,
-        journal: Journal,
-        given: Floats | None,
-        start: str,
-    ) -> None:
-        self.ranges, self.dim, self.misfit, self.effort, self.rng = ranges, dim, misfit, effort, rng
-        self.journal, self.given, self.start = journal, given, start
+    def __init__(self, ranges: Ranges, dim: int, plan: Plan, rng: np.random.Generator, journal: Journal) -> None:
+        self.ranges, self.dim, self.plan, self.rng, self.journal = ranges, dim, plan, rng, journal
         self.whole = network_of(ranges, dim)
         self.seen = network_of(ranges, dim, join=False) if len(ranges.anchors) > 1 else self.whole
         self.labels = components(self.whole)
@@ -239,21 +220,25 @@ class Call:
     def _component(self, members: Indices) -> Solved:
         """Where the members lie, in the frame of the anchors if there are any."""
         part = self.whole.part(members)
-        own = None if self.given is None else self.given[members] / self.ranges.unit
-        one = solve_component(part, self.misfit, self.effort, self.rng, self.journal, given=own, start=self.start)
+        given = self.plan.given
+        own = None if given is None else given[members] / self.ranges.unit
+        one = solve_component(self._search(part), given=own, start=self.plan.start)
         fixed = np.flatnonzero(np.isin(members, self.ranges.anchors))
         if not fixed.size:
             return replace(one, points=one.points - one.points.mean(axis=0))
         known = self.ranges.places[np.searchsorted(self.ranges.anchors, members[fixed])] / self.ranges.unit
-        search = Search(part, self.misfit, self.effort, self.rng, self.journal)
-        held = Held(search, self.seen.part(members), fixed, known)
+        held = Held(self._search(part), self.seen.part(members), fixed, known)
         self.framed |= held.framed
         try:
             return held.judged(one)
         except KeyboardInterrupt:
             return held.judged(replace(one, grade=np.zeros_like(one.grade), code=Stop.INTERRUPTED))
 
-    def completion(self, loss_name: str, clock: Budget) -> DistanceCompletion:
+    def _search(self, part: Network) -> Search:
+        """A search that has seen nothing yet."""
+        return Search(part, self.plan.misfit, self.plan.effort, self.rng, self.journal)
+
+    def completion(self, clock: Budget) -> DistanceCompletion:
         """What has come out, in the caller's units."""
         ranges, points, solved = self.ranges, self.points, self.solved
         unit = ranges.unit
@@ -263,8 +248,8 @@ class Call:
         freedom: int | None = spare
         rms = float(np.sqrt(np.mean(seen.distance**2))) if len(gap) else 1.0
         likely = [one for one in solved if one.likely]
-        if self.effort.noise is not None:
-            noise, freedom = self.effort.noise, None
+        if self.plan.effort.noise is not None:
+            noise, freedom = self.plan.effort.noise, None
         elif len(solved) == 1 and likely:
             noise = solved[0].noise
         else:
@@ -283,7 +268,7 @@ class Call:
             sigma=noise * unit,
             residual=float(np.sqrt(np.mean(gap**2))) / (rms or 1.0) if len(gap) else 0.0,
             start=solved[0].start,
-            loss="censored" if likely else loss_name,
+            loss="censored" if likely else self.plan.loss,
             framed=self.framed,
             notes=ranges.notes,
             weights=seen.weight,

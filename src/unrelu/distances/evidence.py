@@ -20,6 +20,7 @@ from unrelu.distances.paths import scaling
 from unrelu.distances.ranges import no_limits
 from unrelu.distances.refine import refine
 from unrelu.distances.starts import explored, small_enough, starts_for
+from unrelu.distances.swarm import Springs
 from unrelu.distances.trilateration import cliques
 
 __all__ = [
@@ -158,7 +159,7 @@ def raised(network: Network, X: Floats, floor: float, rng: np.random.Generator) 
     places, value = ended.points, ended.value
     left = min(starts_for(above), RAISED_STARTS) if small_enough(above) else 0
     while left > 0 and np.abs(above.residual(places)).max() > floor:
-        others, values = explored(above, plain, floor, rng, min(left, ROUND))
+        others, values = explored(Springs.of(above, plain, floor), rng, min(left, ROUND))
         left -= ROUND
         if values[0] < value:
             again = refine(above, others[0], plain, tol=1e-12, max_iter=30)
@@ -267,7 +268,7 @@ def _asked(network: Network, used: Mask, rng: np.random.Generator, floor: float)
             continue
         part = network.part(core, keep=sees[network.first, network.second])
         sees[np.ix_(core, core)] = False
-        X, values = explored(part, plain, floor, rng, CORE_STARTS)
+        X, values = explored(Springs.of(part, plain, floor), rng, CORE_STARTS)
         ended = refine(part, X[0], plain, tol=1e-12, max_iter=30)
         exact = np.abs(part.residual(ended.points)).max() <= floor
         found += 1
@@ -276,7 +277,8 @@ def _asked(network: Network, used: Mask, rng: np.random.Generator, floor: float)
             told.freedom += left
         elif values[1] <= (1 + SAME) * values[0]:  # else a fit that may be a fold: it says nothing
             above = replace(part, dim=part.dim + 1)
-            Y = refine(above, explored(above, plain, floor, rng, CORE_STARTS)[0][0], plain, tol=1e-12, max_iter=30)
+            lifted = explored(Springs.of(above, plain, floor), rng, CORE_STARTS)[0]
+            Y = refine(above, lifted[0], plain, tol=1e-12, max_iter=30)
             told.squares, told.raised = told.squares + 2 * ended.value, told.raised + 2 * Y.value
             told.freedom += freedom_left(part, ended.points)
             told.raised_freedom += freedom_left(above, Y.points)

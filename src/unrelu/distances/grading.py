@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 from unrelu.base.budget import phase
 from unrelu.distances.handedness import MOST_TURNED, NOISY, turned_groups
-from unrelu.distances.network import Misfit, Network
+from unrelu.distances.network import Network
+from unrelu.distances.noise import NoiseLevel
 from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
 from unrelu.distances.polish import polished
 from unrelu.distances.refine import refine
-from unrelu.distances.rigidity import GENERIC, LOCAL, determinacy
+from unrelu.distances.rigidity import GENERIC, LOCAL, Framework, determinacy
 from unrelu.distances.second import (
     LIKELY,
+    LOWER,
     MOST_SEARCHED,
     SAME,
     flippable,
@@ -46,8 +48,6 @@ THICK, SHARP = 0.005, 1e-9
 DISTINCT = 4.0
 # But wherever it has them apart by this share of the typical distance, however soft the places are.
 COARSE = 0.2
-# A lower misfit than the first answer's is another answer if it is lower by this share.
-LOWER = 1e-3
 
 
 def graded_exact(search: Search, X: Floats, body: Body | None, *, exact: bool) -> tuple[Floats, Grades]:
@@ -55,7 +55,8 @@ def graded_exact(search: Search, X: Floats, body: Body | None, *, exact: bool) -
     network, rng = search.network, search.rng
     met = np.abs(network.residual(X)) <= search.floor
     if met.all():
-        grade = determinacy(network, X, rng, exact=True, slack=search.floor, body=body, misfit=search.misfit).grade
+        framework = Framework(network, X, search.floor)
+        grade = determinacy(framework, rng, exact=True, body=body, misfit=search.misfit).grade
         return _verified(network, X, grade, met, body, rng)
     # Points that carry the distances which are not met say nothing about the others.
     kept = np.flatnonzero(~_covering(network, ~met))
@@ -66,7 +67,8 @@ def graded_exact(search: Search, X: Floats, body: Body | None, *, exact: bool) -
     own = None
     if body is not None and np.isin(np.flatnonzero(body.placed), kept).all():
         own = Body(body.points[kept], body.placed[kept], body.bound[kept], body.thickness)
-    found = determinacy(part, X[kept], rng, exact=True, slack=search.floor, body=own, misfit=search.misfit)
+    framework = Framework(part, X[kept], search.floor)
+    found = determinacy(framework, rng, exact=True, body=own, misfit=search.misfit)
     places, grade[kept] = _verified(part, X[kept], found.grade, np.ones(len(part.first), bool), own, rng)
     X = X.copy()
     X[kept] = places
@@ -113,36 +115,27 @@ def _verified(
 
 
 def graded_with_noise(
-    search: Search,
-    best: Candidate,
-    sigma: float,
-    freedom: int,
-    *,
-    likely: bool = False,
-    look: bool = True,
-    last: bool = False,
+    search: Search, best: Candidate, level: NoiseLevel, *, look: bool = True, last: bool = False
 ) -> tuple[Grades, Candidate | None]:
     """Grades of data with noise, as fitted; and a lower answer, if the search for a second one came upon it.
 
-    ``likely``: whether the places are those of the likelihood of not having been seen. ``last``: a lower answer is then
-    one more that points may lie in.
+    ``look``: whether a second answer is looked for. ``last``: a lower answer is then one more that points may lie in.
     """
-    network, X, rng = search.network, best.points, search.rng
-    grade = determinacy(network, X, rng, exact=False, slack=search.beyond * sigma, misfit=None).grade
+    network, X, rng, sigma = search.network, best.points, search.rng, level.sigma
+    grade = determinacy(Framework(network, X, search.beyond * sigma), rng, exact=False).grade
     fixed = np.flatnonzero(grade >= GENERIC)
     if not look or len(fixed) < 2:
         return grade, None
     phase("looking for a second answer")
-    bars = Misfit(noise=sigma) if likely else Misfit(absence=False)  # as the error bars have it
     kept = fixed
     few = len(fixed) <= MOST_SEARCHED and small_enough(network)
     if few or (network.size <= MOST_TURNED and sigma > NOISY * float(np.median(network.distance))):
-        lower, kept = _searched(search, X, sigma, freedom, fixed, bars, last=last)
+        lower, kept = _searched(search, X, level, fixed, last=last)
         if lower is not None and not last:
             return grade, lower
     if not few:  # too many to search: one by one
         kept = np.setdiff1d(kept, flippable(network, X, search.misfit, sigma, kept))
-    kept = np.setdiff1d(kept, not_a_bowl(network, X, bars, sigma, kept))
+    kept = np.setdiff1d(kept, not_a_bowl(network, X, level.misfit, sigma, kept))
     if len(kept) < len(fixed):
         grade[np.setdiff1d(fixed, kept)] = LOCAL
         _regrade(network, X, grade, kept, rng, search.beyond * sigma)
@@ -154,18 +147,19 @@ def _regrade(network: Network, X: Floats, grade: Grades, kept: Indices, rng: np.
     part = network.part(kept)
     again = np.zeros(len(kept), np.int8)
     if len(kept) > 1 and len(part.first):
-        again = determinacy(part, X[kept], rng, exact=False, slack=slack, misfit=None).grade
+        again = determinacy(Framework(part, X[kept], slack), rng, exact=False).grade
     grade[kept[again < GENERIC]] = LOCAL
 
 
 def _searched(
-    search: Search, X: Floats, sigma: float, freedom: int, fixed: Indices, bars: Misfit, *, last: bool
+    search: Search, X: Floats, level: NoiseLevel, fixed: Indices, *, last: bool
 ) -> tuple[Candidate | None, Indices]:
     """A lower answer, or the points that lie alike in all answers that are likely enough."""
-    network, misfit = search.network, search.misfit
+    network, misfit, sigma = search.network, search.misfit, level.sigma
     few = len(fixed) <= MOST_SEARCHED and small_enough(network)
     if few:
-        stack, value = descend(Springs.of(network, misfit, search.floor), X[None])
+        springs = Springs.of(network, misfit, search.floor)
+        stack, value = descend(springs, X[None])
         here, first = stack[0], float(value[0])
     else:
         ended = refine(network, X, misfit, tol=1e-6, max_iter=60)
@@ -173,18 +167,18 @@ def _searched(
     if search.effort.noise is not None:
         allowed = first + LIKELY * search.effort.noise**2 / 2
     else:
-        allowed = first * float(np.exp(min(LIKELY / max(freedom, 1), 300.0)))
+        allowed = first * float(np.exp(min(LIKELY / max(level.freedom, 1), 300.0)))
     if few:
-        others = searched(network, misfit, X, search.floor, search.rng, allowed=allowed, sigma=sigma)
+        others = searched(springs, X, search.rng, allowed=allowed, sigma=sigma)
     else:
         tries = search.turns if last else search.turns // 2
-        others = turned_groups(network, misfit, here, search.rng, tries, allowed=allowed, lower=LOWER)
+        others = turned_groups(network, misfit, here, search.rng, tries, allowed=allowed)
         search.turns -= tries
         search.answers += others.places
         within = [one for one in search.answers if network.forces(one, misfit).value <= allowed]
         others = replace(others, places=within)
     part = network.part(fixed)
-    cov = covariances(part, X[fixed], sigma, np.zeros(0, np.intp), bars)
+    cov = covariances(part, X[fixed], sigma, np.zeros(0, np.intp), level.misfit)
     error = np.zeros(network.size)
     error[fixed] = np.sqrt(np.trace(cov, axis1=1, axis2=2))
     size = float(np.abs(X - X.mean(axis=0)).max())

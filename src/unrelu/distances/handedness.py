@@ -9,7 +9,7 @@ from unrelu.base.budget import checkpoint
 from unrelu.distances.alignment import align
 from unrelu.distances.network import Misfit, Network
 from unrelu.distances.refine import refine
-from unrelu.distances.second import Others
+from unrelu.distances.second import LOWER, Others
 
 __all__ = ["MOST_TURNED", "NOISY", "turned_groups"]
 
@@ -22,12 +22,12 @@ FIRST, HOPEFUL, ALL = 8, 1.2, 30
 
 
 def turned_groups(
-    network: Network, misfit: Misfit, X: Floats, rng: np.random.Generator, tries: int, *, allowed: float, lower: float
+    network: Network, misfit: Misfit, X: Floats, rng: np.random.Generator, tries: int, *, allowed: float
 ) -> Others:
     """Answers with a misfit of at most ``allowed``, reached by replacing nearest neighbours of a point by their image.
 
     The image is laid upon the group as well as it may be without another mirror, and all points go down from there. An
-    answer that is lower by the share ``lower`` is where the next groups are taken from.
+    answer that is lower is where the next groups are taken from.
     """
     n, dim = network.size, network.dim
     best, value = X, network.forces(X, misfit).value
@@ -49,6 +49,6 @@ def turned_groups(
         if ended.value > allowed:
             continue
         places.append(ended.points)
-        if ended.value < value * (1 - lower):
+        if ended.value < value * (1 - LOWER):
             best, value = ended.points, ended.value
     return Others(places, best, value)

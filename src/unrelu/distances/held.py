@@ -23,11 +23,12 @@ from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
 from unrelu.distances.polish import polished
 from unrelu.distances.ranges import no_limits
 from unrelu.distances.refine import refine
-from unrelu.distances.rigidity import GENERIC, LOCAL, determinacy
+from unrelu.distances.rigidity import GENERIC, LOCAL, Framework, determinacy
 from unrelu.distances.search import BEYOND, BEYOND_ALL, ROUND, SLACK, Search
 from unrelu.distances.second import MOST_SEARCHED, SAME, searched
 from unrelu.distances.solve import Solved
 from unrelu.distances.starts import explored, small_enough, starts_for
+from unrelu.distances.swarm import Springs
 from unrelu.distances.trilateration import Body, grow
 from unrelu.loop.history import Stop
 
@@ -126,10 +127,11 @@ class Held:
         best = min((X, self._refined(X, misfit)), key=self._rank)
         if hopeless or not small_enough(search.network):
             return best
+        springs = Springs.of(search.network, search.misfit, self.floor)
         left = starts_for(search.network)
         while left > 0 and not search.journal.stopped and not self._enough(best, one):
             phase("trying other starts with the anchors held")
-            places, _ = explored(search.network, search.misfit, self.floor, search.rng, ROUND, fixed=X, free=free)
+            places, _ = explored(springs, search.rng, ROUND, fixed=X, free=free)
             best = min((best, *(self._refined(other, misfit) for other in places[:2])), key=self._rank)
             left -= ROUND
         return best
@@ -230,7 +232,8 @@ class Held:
         X, grade = self._polished(X, grade)
         free = self.free
         if free.size and len(X) <= MOST_SEARCHED and small_enough(search.network) and (grade[free] >= GENERIC).any():
-            others = searched(search.network, search.misfit, X, self.floor, search.rng, free=free)
+            springs = Springs.of(search.network, search.misfit, self.floor)
+            others = searched(springs, X, search.rng, free=free)
             size = max(float(np.abs(X - X.mean(axis=0)).max()), 1e-300)
             for other in others.places:
                 moved = np.linalg.norm(other - X, axis=1) > SAME * size
@@ -252,7 +255,8 @@ class Held:
         bound[self.fixed] = 8 * np.finfo(np.float64).eps * longest**2 / thin
         body = grow(search.network, Body(X.copy(), placed, bound), known=X)
         misfit = search.misfit if exact else None
-        return determinacy(search.network, X, search.rng, exact=exact, slack=slack, body=body, misfit=misfit).grade
+        framework = Framework(search.network, X, slack)
+        return determinacy(framework, search.rng, exact=exact, body=body, misfit=misfit).grade
 
     def _polished(self, X: Floats, grade: Grades) -> tuple[Floats, Grades]:
         """The last digits of what is settled; rounding that moves a point visibly takes the word back."""

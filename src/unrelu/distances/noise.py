@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.distances.network import Network
+from unrelu.distances.network import Misfit, Network
 from unrelu.distances.trilateration import cliques
 
-__all__ = ["censored_noise", "noise_of_cliques"]
+__all__ = ["NoiseLevel", "censored_noise", "noise_of_cliques"]
 
 TRIES = 30
+
+
+@dataclass(frozen=True)
+class NoiseLevel:
+    """The noise that a fit leaves, and what is known of it.
+
+    Attributes
+    ----------
+    sigma : float
+        Standard deviation of a distance of weight one, in units.
+    freedom : int
+        How many distances there are beyond those that the places need.
+    likely : bool
+        Whether the places are those of the likelihood of not having been seen.
+    """
+
+    sigma: float
+    freedom: int
+    likely: bool = False
+
+    @property
+    def misfit(self) -> Misfit:
+        """How pairs are judged where error bars are drawn."""
+        return Misfit(noise=self.sigma) if self.likely else Misfit(absence=False)
 
 
 def noise_of_cliques(network: Network, rng: np.random.Generator) -> float | None:

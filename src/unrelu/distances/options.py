@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from unrelu.distances.search import Effort
 __all__ = [
     "LOSSES",
     "STARTS",
+    "Plan",
     "checked_dim",
     "checked_seconds",
     "chosen_effort",
@@ -28,6 +30,31 @@ Floats = NDArray[np.float64]
 
 LOSSES = ("auto", "distances", "squared", "one-sided", "censored")
 STARTS = ("auto", "paths", "trilateration")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How places are looked for, as the caller asked.
+
+    Attributes
+    ----------
+    misfit : Misfit
+        How pairs are judged.
+    loss : str
+        The name of that, among :data:`LOSSES`.
+    effort : Effort
+        How long to try.
+    start : str
+        How the first places are found, among :data:`STARTS`; ``given`` if the caller has them.
+    given : ndarray of shape (n, dim) or None
+        The caller's own.
+    """
+
+    misfit: Misfit
+    loss: str
+    effort: Effort
+    start: str
+    given: Floats | None
 
 
 def checked_dim(dim: Any) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -78,17 +78,16 @@ class Ranges:
     def of(
         cls,
         D: Any,
-        dim: int,
         *,
         cutoff: Any = None,
         squared: bool = False,
         sigma: Any = None,
-        lower: Any = None,
-        upper: Any = None,
-        anchors: Any = None,
         names: Any = None,
     ) -> Ranges:
-        """Check the caller's distances; nothing of the caller's is changed."""
+        """Check the caller's distances; nothing of the caller's is changed.
+
+        What else is known of the points, :meth:`restrained` adds.
+        """
         if cutoff is not None and not (is_number(cutoff) and cutoff > 0):
             raise InputError(f"cutoff must be a positive number, or None if absence says nothing; got {cutoff!r}")
         labels = None if names is None else tuple(names)
@@ -100,13 +99,18 @@ class Ranges:
             raise InputError("sigma in an edge list of squared distances is ambiguous; pass distances and their sigma")
         deviation = _not_beyond_all(deviation, seen.values)
         first, second, distance, deviation = merged_pairs(seen, deviation, n, dtype, labels)
-        _within_cutoff(first, second, distance, deviation, cutoff, dtype, labels)
-        notes = _zeros(first, second, distance, labels)
-        limits = _limits(lower, upper, n, labels, dtype)
-        fixed, places = known_places(anchors, n, dim, labels)
-        _within_limits(first, second, distance, deviation, limits, n, dtype, labels)
-        _anchors_within_limits(fixed, places, limits, dtype, labels)
-        return cls(n, first, second, distance, deviation, cutoff, limits, fixed, places, labels, dtype, notes)
+        ranges = cls(n, first, second, distance, deviation, cutoff, names=labels, dtype=dtype)
+        ranges._refuse_beyond_cutoff()
+        return replace(ranges, notes=ranges._zeros())
+
+    def restrained(self, dim: int, *, lower: Any = None, upper: Any = None, anchors: Any = None) -> Ranges:
+        """The same with limits of further distances and with points whose place is known, in ``dim`` coordinates."""
+        limits = _limits(lower, upper, self.size, self.names, self.dtype)
+        fixed, places = known_places(anchors, self.size, dim, self.names)
+        ranges = replace(self, limits=limits, anchors=fixed, places=places)
+        ranges._refuse_beyond_limits()
+        ranges._refuse_anchors_beyond_limits()
+        return ranges
 
     @property
     def unit(self) -> float:
@@ -138,32 +142,72 @@ class Ranges:
             return None
         return float(self.sigma.max() / np.sqrt(precision.mean()))
 
+    def _refuse_beyond_cutoff(self) -> None:
+        cutoff, distance = self.cutoff, self.distance
+        if cutoff is None:
+            return
+        slack = self.rounding * cutoff + (0.0 if self.sigma is None else BEYOND_NOISE * self.sigma)
+        beyond = np.flatnonzero(distance > cutoff + slack)
+        if beyond.size:
+            k = beyond[np.argmax(distance[beyond])]
+            more = f" and {beyond.size - 1} more" if beyond.size > 1 else ""
+            raise InputError(
+                f"a seen distance must not exceed cutoff={cutoff:g}, got {distance[k]:g} at "
+                f"{named_pair(self.first[k], self.second[k], self.names)}{more}; "
+                "raise the cut-off, drop it, or pass sigma= if noise did it"
+            )
+
+    def _refuse_beyond_limits(self) -> None:
+        """Limits are of unseen distances; of a seen one they must at least not say the opposite."""
+        limits, sigma = self.limits, self.sigma
+        if not len(limits) or not len(self.first):
+            return
+        keys = self.first.astype(np.int64) * self.size + self.second
+        own = limits.first.astype(np.int64) * self.size + limits.second
+        where = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
+        slack = self.rounding * float(self.distance.max()) + (0.0 if sigma is None else BEYOND_NOISE * sigma[where])
+        seen = self.distance[where]
+        beyond = (keys[where] == own) & ((seen < limits.lower - slack) | (seen > limits.upper + slack))
+        if beyond.any():
+            k = int(np.flatnonzero(beyond)[0])
+            more = f" and {int(beyond.sum()) - 1} more" if beyond.sum() > 1 else ""
+            raise InputError(
+                f"bounds must not contradict a seen distance, got {seen[k]:g} outside {limits.lower[k]:g} to "
+                f"{limits.upper[k]:g} at {named_pair(limits.first[k], limits.second[k], self.names)}{more}; "
+                "correct one of them, or pass sigma= if noise did it"
+            )
+
+    def _refuse_anchors_beyond_limits(self) -> None:
+        limits, fixed, places = self.limits, self.anchors, self.places
+        both = np.flatnonzero(np.isin(limits.first, fixed) & np.isin(limits.second, fixed))
+        if not both.size:
+            return
+        one, other = (places[np.searchsorted(fixed, side[both])] for side in (limits.first, limits.second))
+        apart = np.linalg.norm(one - other, axis=1)
+        slack = self.rounding * float(np.abs(places).max())
+        beyond = np.flatnonzero((apart < limits.lower[both] - slack) | (apart > limits.upper[both] + slack))
+        if beyond.size:
+            k = both[beyond[0]]
+            more = f" and {beyond.size - 1} more" if beyond.size > 1 else ""
+            raise InputError(
+                f"bounds must not contradict the anchors, which lie {apart[beyond[0]]:g} apart, outside "
+                f"{limits.lower[k]:g} to {limits.upper[k]:g}, at "
+                f"{named_pair(limits.first[k], limits.second[k], self.names)}{more}; correct one of them"
+            )
+
+    def _zeros(self) -> tuple[str, ...]:
+        """What is to be said about different points at one place."""
+        same = np.flatnonzero(self.distance == 0)
+        if not same.size:
+            return ()
+        where = named_pair(self.first[same[0]], self.second[same[0]], self.names)
+        more = f" and {same.size - 1} more pairs" if same.size > 1 else ""
+        return (f"{where}{more} have distance zero: different points at one place",)
+
 
 def no_limits() -> Limits:
     """No interval restraint."""
     return Limits(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
-
-
-def _within_cutoff(
-    first: Indices,
-    second: Indices,
-    distance: Floats,
-    sigma: Floats | None,
-    cutoff: float | None,
-    dtype: np.dtype[Any],
-    names: tuple[Any, ...] | None,
-) -> None:
-    if cutoff is None:
-        return
-    slack = ROUNDING[dtype] * cutoff + (0.0 if sigma is None else BEYOND_NOISE * sigma)
-    beyond = np.flatnonzero(distance > cutoff + slack)
-    if beyond.size:
-        k = beyond[np.argmax(distance[beyond])]
-        raise InputError(
-            f"a seen distance must not exceed cutoff={cutoff:g}, got {distance[k]:g} at "
-            f"{named_pair(first[k], second[k], names)}{f' and {beyond.size - 1} more' if beyond.size > 1 else ''}; "
-            "raise the cut-off, drop it, or pass sigma= if noise did it"
-        )
 
 
 def _not_beyond_all(sigma: Floats | None, distance: Floats) -> Floats | None:
@@ -173,63 +217,6 @@ def _not_beyond_all(sigma: Floats | None, distance: Floats) -> Floats | None:
     with np.errstate(over="ignore"):
         result: Floats = np.minimum(sigma, NOTHING_SAID * float(distance.max()))
     return result
-
-
-def _within_limits(
-    first: Indices,
-    second: Indices,
-    distance: Floats,
-    sigma: Floats | None,
-    limits: Limits,
-    n: int,
-    dtype: np.dtype[Any],
-    names: tuple[Any, ...] | None,
-) -> None:
-    """Limits are of unseen distances; of a seen one they must at least not say the opposite."""
-    if not len(limits) or not len(first):
-        return
-    keys = first.astype(np.int64) * n + second
-    own = limits.first.astype(np.int64) * n + limits.second
-    where = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
-    slack = ROUNDING[dtype] * float(distance.max()) + (0.0 if sigma is None else BEYOND_NOISE * sigma[where])
-    seen = distance[where]
-    beyond = (keys[where] == own) & ((seen < limits.lower - slack) | (seen > limits.upper + slack))
-    if beyond.any():
-        k = int(np.flatnonzero(beyond)[0])
-        raise InputError(
-            f"bounds must not contradict a seen distance, got {seen[k]:g} outside {limits.lower[k]:g} to "
-            f"{limits.upper[k]:g} at {named_pair(limits.first[k], limits.second[k], names)}"
-            f"{f' and {int(beyond.sum()) - 1} more' if beyond.sum() > 1 else ''}; correct one of them, or pass sigma= "
-            "if noise did it"
-        )
-
-
-def _anchors_within_limits(
-    fixed: Indices, places: Floats, limits: Limits, dtype: np.dtype[Any], names: tuple[Any, ...] | None
-) -> None:
-    both = np.flatnonzero(np.isin(limits.first, fixed) & np.isin(limits.second, fixed))
-    if not both.size:
-        return
-    one, other = (places[np.searchsorted(fixed, side[both])] for side in (limits.first, limits.second))
-    apart = np.linalg.norm(one - other, axis=1)
-    slack = ROUNDING[dtype] * float(np.abs(places).max())
-    beyond = np.flatnonzero((apart < limits.lower[both] - slack) | (apart > limits.upper[both] + slack))
-    if beyond.size:
-        k = both[beyond[0]]
-        raise InputError(
-            f"bounds must not contradict the anchors, which lie {apart[beyond[0]]:g} apart, outside "
-            f"{limits.lower[k]:g} to {limits.upper[k]:g}, at {named_pair(limits.first[k], limits.second[k], names)}"
-            f"{f' and {beyond.size - 1} more' if beyond.size > 1 else ''}; correct one of them"
-        )
-
-
-def _zeros(first: Indices, second: Indices, distance: Floats, names: tuple[Any, ...] | None) -> tuple[str, ...]:
-    same = np.flatnonzero(distance == 0)
-    if not same.size:
-        return ()
-    where = named_pair(first[same[0]], second[same[0]], names)
-    more = f" and {same.size - 1} more pairs" if same.size > 1 else ""
-    return (f"{where}{more} have distance zero: different points at one place",)
 
 
 def _limits(lower: Any, upper: Any, n: int, names: tuple[Any, ...] | None, dtype: np.dtype[Any]) -> Limits:

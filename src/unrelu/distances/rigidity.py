@@ -26,9 +26,10 @@ from unrelu.distances.patches import Patch, clusters, cut_out, other_place
 from unrelu.distances.ranges import no_limits
 from unrelu.distances.second import MOST_SEARCHED, SAME, same_in_both, searched, special
 from unrelu.distances.starts import small_enough
+from unrelu.distances.swarm import Springs
 from unrelu.distances.trilateration import Body, cliques, grow, look
 
-__all__ = ["WORDS", "Rigidity", "determinacy", "known_body", "patch_grades", "turns"]
+__all__ = ["WORDS", "Framework", "Rigidity", "determinacy", "known_body", "patch_grades", "turns"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -48,6 +49,27 @@ MOST_GROUPS = 2000
 
 
 @dataclass(frozen=True, eq=False)
+class Framework:
+    """Bars and joints, as rigidity theory has them: a network, and places at which its distances are met.
+
+    Attributes
+    ----------
+    network : Network
+        Only with distances that are met.
+    places : ndarray of shape (n, dim)
+    slack : float
+        By how much an unseen pair must fall below the cut-off to contradict it.
+    seen : Network, optional
+        With all distances that were seen, met or not; default ``network``.
+    """
+
+    network: Network
+    places: Floats
+    slack: float = 0.0
+    seen: Network | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Rigidity:
     """``grade`` per point, an index into WORDS, and the largest body that trilateration reaches."""
 
@@ -56,36 +78,28 @@ class Rigidity:
 
 
 def determinacy(
-    network: Network,
-    X: Floats,
+    framework: Framework,
     rng: np.random.Generator,
     *,
     exact: bool,
-    slack: float = 0.0,
     body: Body | None = None,
-    seen: Network | None = None,
     misfit: Misfit | None = None,
 ) -> Rigidity:
-    """Grades of the points of a network whose distances are met at X.
+    """Grades of the points of a framework.
 
     Parameters
     ----------
-    network : Network
-        Only with distances that are met.
-    X : ndarray of shape (n, dim)
+    framework : Framework
     rng : Generator
     exact : bool
-        Whether they are met to rounding; only then anything is proved.
-    slack : float
-        By how much an unseen pair must fall below the cut-off to contradict it.
+        Whether its distances are met to rounding; only then anything is proved.
     body : Body, optional
-        What trilateration reached already, at the places X up to a rigid motion.
-    seen : Network, optional
-        With all distances that were seen, met or not; default ``network``.
+        What trilateration reached already, at the places of the framework up to a rigid motion.
     misfit : Misfit, optional
         How pairs are judged. If given, a stress is believed only where the places are no special ones, or where a
         search for a second answer finds none.
     """
+    network, X = framework.network, framework.places
     n, dim = network.size, network.dim
     grade = np.zeros(n, np.int8)
     if 2 <= n <= dim + 1 and len(network.first) == n * (n - 1) // 2:
@@ -96,24 +110,17 @@ def determinacy(
     grade[body.placed] = GENERIC
     if exact:
         grade[np.isfinite(body.bound) & body.placed] = PROVED
-    _grade_rest(network, X, grade, rng, misfit, slack)
-    all_seen = network if seen is None else seen
-    while network.cutoff is not None and _settled_by_absence(network, X, grade, slack, all_seen):
+    _grade_rest(framework, grade, rng, misfit)
+    while network.cutoff is not None and _settled_by_absence(framework, grade):
         grown = grow(network, Body(X, grade >= GENERIC, np.full(n, np.inf)), known=X)
         grade[grown.placed & (grade < GENERIC)] = GENERIC
-        _grade_rest(network, X, grade, rng, misfit, slack)
+        _grade_rest(framework, grade, rng, misfit)
     return Rigidity(grade, body)
 
 
-def _grade_rest(
-    network: Network,
-    X: Floats,
-    grade: NDArray[np.int8],
-    rng: np.random.Generator,
-    misfit: Misfit | None,
-    slack: float,
-) -> None:
+def _grade_rest(framework: Framework, grade: NDArray[np.int8], rng: np.random.Generator, misfit: Misfit | None) -> None:
     """Raise the grades of points that are not settled by looking at them in groups; changes ``grade``."""
+    network, X = framework.network, framework.places
     settled = grade >= GENERIC
     rest = np.flatnonzero(~settled)
     if not rest.size:
@@ -126,26 +133,21 @@ def _grade_rest(
         found = patch_grades(patch, X, rng)
         inside = ~patch.settled
         if misfit is not None and (found[inside] >= GENERIC).any():
-            elsewhere = _elsewhere(network, X, patch, found, misfit, slack, rng)
+            elsewhere = _elsewhere(framework, patch, found, misfit, rng)
             found[elsewhere] = np.minimum(found[elsewhere], LOCAL)
         members = patch.members[inside]
         grade[members] = np.maximum(grade[members], found[inside])
 
 
 def _elsewhere(
-    network: Network,
-    X: Floats,
-    patch: Patch,
-    found: NDArray[np.int8],
-    misfit: Misfit,
-    slack: float,
-    rng: np.random.Generator,
+    framework: Framework, patch: Patch, found: NDArray[np.int8], misfit: Misfit, rng: np.random.Generator
 ) -> Mask:
     """Which points of a patch have another place, in an answer that fits as well as this one.
 
     Many points in general position need no search: there a stress is right. Many points in special places cannot be
     searched, and none of them is vouched for.
     """
+    network, X, slack = framework.network, framework.places, framework.slack
     inside = ~patch.settled
     free = np.flatnonzero(inside)
     places = X[patch.members]
@@ -156,7 +158,7 @@ def _elsewhere(
     if len(free) > MOST_SEARCHED or not small_enough(patch.network):
         return inside
     held = free if patch.settled.any() else None
-    others = searched(patch.network, misfit, places, slack, rng, free=held)
+    others = searched(Springs.of(patch.network, misfit, slack), places, rng, free=held)
     size = float(np.abs(places - places.mean(axis=0)).max())
     elsewhere = np.zeros(len(inside), bool)
     reach = network.cutoff - 10 * slack if misfit.absence and network.cutoff is not None else 0.0
@@ -173,13 +175,14 @@ def _elsewhere(
     return elsewhere
 
 
-def _settled_by_absence(network: Network, X: Floats, grade: NDArray[np.int8], slack: float, all_seen: Network) -> bool:
+def _settled_by_absence(framework: Framework, grade: NDArray[np.int8]) -> bool:
     """Settle points with two places, one of which is too close to a settled point that they do not see.
 
     Changes ``grade``; says whether anything was settled.
     """
     from scipy.spatial import cKDTree
 
+    network, X = framework.network, framework.places
     settled = grade >= GENERIC
     rows = np.flatnonzero(~settled)
     sight = look(network, rows, settled)
@@ -197,10 +200,11 @@ def _settled_by_absence(network: Network, X: Floats, grade: NDArray[np.int8], sl
     if not images:
         return False
     places = np.flatnonzero(settled)
-    reach = network.cutoff - slack
+    reach = network.cutoff - framework.slack
+    every = (network if framework.seen is None else framework.seen).graph
     changed = False
     for point, close in zip(sources, cKDTree(X[places]).query_ball_point(np.array(images), reach), strict=True):
-        seen = all_seen.graph.indices[all_seen.graph.indptr[point] : all_seen.graph.indptr[point + 1]]
+        seen = every.indices[every.indptr[point] : every.indptr[point + 1]]
         if np.setdiff1d(places[close], seen).size:
             grade[point] = GENERIC
             changed = True

@@ -18,8 +18,9 @@ from unrelu.distances.noise import censored_noise, noise_of_cliques
 from unrelu.distances.patches import MOST_POINTS, clusters, settle
 from unrelu.distances.paths import from_paths
 from unrelu.distances.refine import Journal, concentrated, refine
-from unrelu.distances.rigidity import GENERIC, determinacy
+from unrelu.distances.rigidity import GENERIC, Framework, determinacy
 from unrelu.distances.starts import explored, small_enough, starts_for
+from unrelu.distances.swarm import Springs
 from unrelu.distances.trilateration import Body, best_body
 from unrelu.distances.unfolding import unfolded
 
@@ -273,7 +274,8 @@ class Search:
     def tried(self, best: Candidate, count: int) -> Candidate:
         """The best of some more starts and of what there was."""
         most = min(60, self.effort.max_iter)
-        places, values = explored(self.network, self.misfit, self.floor, self.rng, count, iterations=most)
+        springs = Springs.of(self.network, self.misfit, self.floor)
+        places, values = explored(springs, self.rng, count, iterations=most)
         self.starts += count
         if values[0] < best.value:
             best = min(best, self.descend(places[0], "many starts", smooth=False), key=lambda one: one.value)
@@ -364,9 +366,8 @@ class Search:
         if not met.any():
             return 0
         kept = self.network.part(np.arange(self.network.size), keep=met)
-        grade = determinacy(
-            kept, one.points, self.rng, exact=False, slack=self.floor, body=body, seen=self.network
-        ).grade
+        framework = Framework(kept, one.points, self.floor, seen=self.network)
+        grade = determinacy(framework, self.rng, exact=False, body=body).grade
         return int(np.sum(grade >= GENERIC))
 
     def _consistent(self, body: Body, share: float = 0.0) -> bool:

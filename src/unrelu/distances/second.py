@@ -23,6 +23,7 @@ from unrelu.distances.trilateration import Sight, Spread, look, sums
 
 __all__ = [
     "LIKELY",
+    "LOWER",
     "MOST_SEARCHED",
     "SAME",
     "Others",
@@ -42,8 +43,12 @@ Mask = NDArray[np.bool_]
 MOST_SEARCHED = 60
 # Twice the difference of two log-likelihoods below which the less likely answer is still an answer.
 LIKELY = 20.0
+# Starts, and as many folds of an answer, from which a second one is looked for.
+TRIED = 24
 # From so many answers on, flips and folds are no longer looked for: there are many.
 MOST_FOLDED = 4
+# A lower misfit than the first answer's is another answer if it is lower by this share.
+LOWER = 1e-3
 # Two distances that agree to this share of the size of the set are the same.
 SAME = 1e-6
 # With noise, descents end a little apart in the same place.
@@ -70,28 +75,27 @@ class Others:
 
 
 def searched(
-    network: Network,
-    misfit: Misfit,
+    springs: Springs,
     X: Floats,
-    floor: float,
     rng: np.random.Generator,
     *,
     free: Indices | None = None,
     allowed: float | None = None,
-    count: int = 24,
     sigma: float = 0.0,
 ) -> Others:
-    """Other configurations with a misfit of at most ``allowed``; without that, with no gap beyond rounding."""
-    movable = np.arange(network.size) if free is None else free
-    springs = Springs.of(network, misfit, floor)
-    every, misfits = explored(network, misfit, floor, rng, count, fixed=None if free is None else X, free=free)
+    """Other configurations with a misfit of at most ``allowed``; without that, with no gap beyond rounding.
+
+    ``free``: the points that may move, default all. ``sigma``: of the noise, within which a mirror is not sharp.
+    """
+    movable = np.arange(springs.size) if free is None else free
+    every, misfits = explored(springs, rng, TRIED, fixed=None if free is None else X, free=free)
     fits = _fitting(springs, every, misfits, allowed)
     same = SAME if allowed is None else ALIKE
     known = _distinct([X], every[fits], same)
     done = 0
     # One fold may only be seen from behind another.
     while done < min(len(known), MOST_FOLDED):
-        near = folds(network, known[done], movable, rng, count, sigma)
+        near = folds(springs.network, known[done], movable, rng, TRIED, sigma)
         done += 1
         if not len(near):
             continue

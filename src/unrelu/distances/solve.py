@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from unrelu.base.budget import OutOfTime, phase
 from unrelu.distances.evidence import LEAST, freedom_left
 from unrelu.distances.grading import graded_exact, graded_with_noise
-from unrelu.distances.network import Misfit, Network
-from unrelu.distances.refine import Journal
+from unrelu.distances.noise import NoiseLevel
 from unrelu.distances.rigidity import LOCAL
-from unrelu.distances.search import SLACK, Candidate, Effort, Search
+from unrelu.distances.search import SLACK, Candidate, Search
 from unrelu.distances.starts import small_enough
 from unrelu.loop.history import Stop
 
@@ -64,21 +63,15 @@ def nothing(size: int, dim: int, code: Stop) -> Solved:
     return Solved(np.zeros((size, dim)), np.zeros(size, np.int8), "nothing", code)
 
 
-def solve_component(
-    network: Network,
-    misfit: Misfit,
-    effort: Effort,
-    rng: np.random.Generator,
-    journal: Journal,
-    *,
-    given: Floats | None = None,
-    start: str = "auto",
-) -> Solved:
-    """Place the points of one component; if time or patience ends, as well as was possible until then."""
+def solve_component(search: Search, *, given: Floats | None = None, start: str = "auto") -> Solved:
+    """Place the points of one component; if time or patience ends, as well as was possible until then.
+
+    ``given``: places to start from; without them ``start`` says how they are found.
+    """
+    network = search.network
     if network.size == 1 or not len(network.first) + len(network.limits):
         return nothing(network.size, network.dim, Stop.FITTED)
-    search = Search(network, misfit, effort, rng, journal)
-    journal.left = None
+    search.journal.left = None
     try:
         return _solved(search, given, start)
     except OutOfTime:
@@ -118,7 +111,8 @@ def _solved(search: Search, given: Floats | None, start: str) -> Solved:
         if code is Stop.FITTED_TO_NOISE:
             if search.effort.noise is None and not likely:
                 noise = float(np.sqrt(search.squares(best.points) / freedom))
-            grade, lower = graded_with_noise(search, best, noise, freedom, likely=likely, last=done == RESUMPTIONS - 1)
+            level = NoiseLevel(noise, freedom, likely)
+            grade, lower = graded_with_noise(search, best, level, last=done == RESUMPTIONS - 1)
             if lower is not None:  # the search for a second answer found a better first one
                 best, body = lower, None
                 continue
@@ -128,7 +122,8 @@ def _solved(search: Search, given: Floats | None, start: str) -> Solved:
     if exact or search.clean:
         X, grade = graded_exact(search, X, body, exact=exact)
     else:
-        grade = np.minimum(graded_with_noise(search, best, noise, freedom, look=False)[0], LOCAL).astype(np.int8)
+        grade, _ = graded_with_noise(search, best, NoiseLevel(noise, freedom, likely), look=False)
+        grade = np.minimum(grade, LOCAL).astype(np.int8)
     return Solved(X, grade, best.name, code, why, noise, freedom, likely)
 
 

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.distances.network import Misfit, Network
+from unrelu.distances.network import Network
 from unrelu.distances.paths import from_paths
 from unrelu.distances.swarm import MOST_UNKNOWNS, Springs, descend, flattened
 
@@ -42,16 +42,13 @@ def starts_for(network: Network) -> int:
 
 
 def explored(
-    network: Network,
-    misfit: Misfit,
-    floor: float,
+    springs: Springs,
     rng: np.random.Generator,
     count: int,
     *,
     iterations: int = 60,
     fixed: Floats | None = None,
     free: Indices | None = None,
-    prune: bool = True,
 ) -> tuple[Floats, Floats]:
     """Configurations reached from ``count`` starts, and their misfits, the lowest first.
 
@@ -59,7 +56,7 @@ def explored(
     flattened; the others start from shortest paths, stretched and shaken. ``fixed`` and ``free``: the places of all
     points, of which only the free ones move.
     """
-    springs = Springs.of(network, misfit, floor)
+    network = springs.network
     n, dim = network.size, network.dim
     size = float(network.distance.mean()) if len(network.distance) else 1.0
     stacks = []
@@ -80,7 +77,7 @@ def explored(
         moved[:, free] = shaken[:, free] - shaken[:, free].mean(axis=1, keepdims=True) + fixed.mean(axis=0)
         shaken = moved
     stacks.append(shaken)
-    X, values = descend(springs, np.concatenate(stacks), free=free, iterations=iterations, prune=prune)
+    X, values = descend(springs, np.concatenate(stacks), free=free, iterations=iterations, prune=True)
     order = np.argsort(values, kind="stable")
     return X[order], values[order]
 

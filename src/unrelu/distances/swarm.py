@@ -35,7 +35,7 @@ FEWEST = 6
 class Springs:
     """The pairs of a small network that may pull: where each is at rest, and how stiff it is beyond."""
 
-    size: int
+    network: Network
     first: Indices
     second: Indices
     low: Floats
@@ -57,7 +57,12 @@ class Springs:
             first, second = np.r_[first, a], np.r_[second, b]
             low, high = np.r_[low, np.full(len(a), network.cutoff)], np.r_[high, np.full(len(a), np.inf)]
             weight = np.r_[weight, np.ones(len(a))]
-        return cls(n, first, second, low, high, weight, floor)
+        return cls(network, first, second, low, high, weight, floor)
+
+    @property
+    def size(self) -> int:
+        """How many points they join."""
+        return self.network.size
 
     @cached_property
     def ends(self) -> Floats:

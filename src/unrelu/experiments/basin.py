@@ -74,7 +74,7 @@ class FigureBasin(Experiment):
             direction = align(direction, made.factor) - made.factor
         size = float(np.linalg.norm(made.factor))
         start = made.factor + task["distance"] * size * direction / np.linalg.norm(direction)
-        found = descend(X, start, truth=made.matrix, most=task["most"], step=1.0)
+        found = descend(Observations.of(X), start, truth=made.matrix, most=task["most"], step=1.0)
         gamma = curvature(~np.isnan(X), made.factor).gamma
         return {
             "error": off(found.factor, made.factor),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from unrelu.complete import complete
 from unrelu.complete_distances import complete_distances
+from unrelu.data.observations import Observations
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_line
 from unrelu.experiments.judging import compare_number, judge_claim
@@ -174,7 +175,7 @@ def _tailored(X: NDArray[Any], rank: int, rng: np.random.Generator) -> NDArray[A
 
 def _gd(X: NDArray[Any], task: Task) -> NDArray[Any]:
     start = _tailored(X, task["dim"], np.random.default_rng([task["seed"], 7]))
-    return descend(X, start, threshold=None, most=task["most"]).factor
+    return descend(Observations.of(X, threshold=None), start, most=task["most"]).factor
 
 
 def _default(X: NDArray[Any], task: Task) -> NDArray[Any]:

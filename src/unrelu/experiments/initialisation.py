@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from unrelu.data.observations import Observations
 from unrelu.data.sampling import relu
 from unrelu.experiments.base import Cell, Experiment, Judgement, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.judging import compare_number, judge_claim, printed, spread_text
@@ -70,7 +71,7 @@ class TableInitialisation(FromStarts):
         made = instance(task)
         X = relu(made.matrix)
         start, cpu = paper_start(task["start"], X, task["r"], [task["seed"], 7], scaled=task["scaled"])
-        found = descend(X, start, truth=made.matrix, most=task["most"], start_cpu=cpu)
+        found = descend(Observations.of(X), start, truth=made.matrix, most=task["most"])
         last = len(found.gradient) - 1
         true = int(np.argmax(found.gradient <= 1e-6)) if (found.gradient <= 1e-6).any() else last
         return {
@@ -82,7 +83,7 @@ class TableInitialisation(FromStarts):
             "gamma_clean": off(found.factor, made.factor),
             "iterations": int(last),
             "iterations_true": true,
-            "cpu": found.cpu,
+            "cpu": cpu + found.cpu,
         }
 
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:

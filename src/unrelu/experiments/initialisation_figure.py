@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from unrelu.data.observations import Observations
 from unrelu.data.sampling import relu
 from unrelu.experiments.base import Cell, Picture, Result, Row, Sizes, Table, Task
 from unrelu.experiments.drawing import LOOKS, figure, legend_below
@@ -50,7 +51,7 @@ class FigureInitialisation(FromStarts):
         made = instance(task)
         X = relu(made.matrix)
         start, _ = paper_start(task["start"], X, task["r"], [task["seed"], 7], scaled=task["scaled"])
-        found = descend(X, start, truth=made.matrix, most=task["most"])
+        found = descend(Observations.of(X), start, truth=made.matrix, most=task["most"])
         alpha = 2 * found.gradient  # of the gradient as printed
         return {
             "iterations": found.iterations,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from unrelu.data.observations import Observations
 from unrelu.data.sampling import relu, uniform
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure, legend_below
@@ -64,7 +65,8 @@ class FigureLandscape(Experiment):
         start = rng.standard_normal(made.factor.shape)
         seen = task["sampling"] == "relu"
         X = relu(made.matrix) if seen else uniform(made.matrix, task["share"], rng)
-        found = descend(X, start, truth=made.matrix, most=task["most"], threshold=0.0 if seen else None, step=1.0)
+        observations = Observations.of(X, threshold=0.0 if seen else None)
+        found = descend(observations, start, truth=made.matrix, most=task["most"], step=1.0)
         return {
             "final_gradient": float(found.gradient[-1]),
             "final_gamma": float(found.error[-1]),

@@ -161,9 +161,9 @@ def _solve(task: Task) -> Row:
     if method in ("gd", "gd-slow"):
         start, cpu = paper_start("tailored", X, task["r"], seed, scaled=True)
         step = 1.0 if method == "gd" else 0.5
-        found = descend(X, start, gradient=5e-5, step=step, start_cpu=cpu)
+        found = descend(Observations.of(X), start, gradient=5e-5, step=step)
         left, right, factor = found.factor, None, found.factor
-        about: Row = {"cpu": found.cpu, "iterations": found.iterations, "code": found.verdict.code.value}
+        about: Row = {"cpu": cpu + found.cpu, "iterations": found.iterations, "code": found.verdict.code.value}
     elif method == "default":
         left, right, factor, about = _default(X, task["r"], seed, made.truth)
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from unrelu.complete import complete
+from unrelu.data.observations import Observations
 from unrelu.data.sampling import relu
 from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
 from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_line
@@ -95,8 +96,8 @@ class FigureRank(Experiment):
         seen = ~np.isnan(X)
         pairs = int(np.triu(seen | seen.T).sum())
         if task["method"] == "gd":
-            start, cpu = paper_start("tailored", X, task["r"], [task["seed"], 7], scaled=True)
-            found = descend(X, start, gradient=5e-5, most=MOST_GD, start_cpu=cpu)
+            start, _ = paper_start("tailored", X, task["r"], [task["seed"], 7], scaled=True)
+            found = descend(Observations.of(X), start, gradient=5e-5, most=MOST_GD)
             return {"error": off(found.factor, made.factor), "pairs": pairs, "iterations": found.iterations}
         past = task["r"] > counting_limit(task["n"], pairs)
         done = complete(X, task["r"], rng=task["seed"], max_iter=MOST_PAST_LIMIT if past else MOST)

@@ -34,40 +34,37 @@ def instance(task: dict[str, Any]) -> Planted:
 class Descent:
     """A run of gradient descent: the factor, and what the history says in the caller's units."""
 
-    def __init__(self, problem: PSDProblem, outcome: Outcome, start_cpu: float) -> None:
+    def __init__(self, problem: PSDProblem, outcome: Outcome) -> None:
         self.factor: Array = outcome.point.factor * np.sqrt(problem.unit)
         self.verdict = outcome.verdict
         self.gradient = outcome.history.column("gradient_norm")  # of the true gradient
         self.objective = outcome.history.column("objective")
         self.error = outcome.history.column("error")
         self.iterations = outcome.history[-1].iteration
-        self.cpu = start_cpu + outcome.history[-1].cpu_seconds
+        self.cpu = outcome.history[-1].cpu_seconds  # without the start
 
 
 def descend(
-    X: Array,
+    observations: Observations,
     start: Array,
     *,
     truth: Array | None = None,
     step: float = STEP,
     gradient: float = 5e-7,
     most: int = 5000,
-    threshold: float | None = 0.0,
-    start_cpu: float = 0.0,
 ) -> Descent:
     """Algorithm 1 from a given factor, with the step ``step``/max(‖M_Ω‖₂, ‖U₀‖₂²) for the true gradient.
 
     It stops when the norm of the true gradient is at most ``gradient``: 5e-7 is the paper's 1e-6 for the gradient as it
     prints it.
     """
-    observations = Observations.of(X, threshold=threshold)
     problem = PSDProblem(observations, start.shape[1])
     unit = problem.unit
     norm = max(problem.spectral_norm, float(np.linalg.norm(start, 2)) ** 2 / unit)
     solver = GradientDescent(step_size=step / (norm * unit))
     scaled = start / np.sqrt(unit)
     rule = GradientNormBelow(gradient) | MaxIterations(most)
-    return Descent(problem, run(problem, solver, (scaled, scaled), rule, truth=truth), start_cpu)
+    return Descent(problem, run(problem, solver, (scaled, scaled), rule, truth=truth))
 
 
 def paper_start(

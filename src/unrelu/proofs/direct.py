@@ -186,7 +186,7 @@ def attach_all(observations: Observations, factor: Floats, error: DataError, gro
         most = max(200, ANCHORS * rank)
         anchors = placed if everyone or len(placed) <= most else _best(placed, bound, sizes, most)
         left = np.flatnonzero(wave < 0)
-        found = _bounds(observations, factor, error, left, anchors, bound, sizes)
+        found = _bounds(observations, factor, error, bound, left, anchors)
         share = found / np.maximum(sizes[left], floor)
         usual = max(float(np.median(bound[placed] / np.maximum(sizes[placed], floor))), error.relative)
         good = share <= min(STAGES[stage] * usual, error.share)
@@ -211,8 +211,7 @@ def bounds_of_zeros(
 
     Such a row has no size that its bound could be a share of, so that :func:`attach_all` leaves it out.
     """
-    sizes = np.linalg.norm(factor, axis=1)
-    return _bounds(observations, factor, error, rows, group.rows, group.bound, sizes)
+    return _bounds(observations, factor, error, group.bound, rows, group.rows)
 
 
 def _best(placed: Indices, bound: Floats, sizes: Floats, most: int) -> Indices:
@@ -221,16 +220,13 @@ def _best(placed: Indices, bound: Floats, sizes: Floats, most: int) -> Indices:
 
 
 def _bounds(
-    observations: Observations,
-    factor: Floats,
-    error: DataError,
-    left: Indices,
-    anchors: Indices,
-    bound: Floats,
-    sizes: Floats,
+    observations: Observations, factor: Floats, error: DataError, bound: Floats, left: Indices, anchors: Indices
 ) -> Floats:
-    """δ_i of each row of ``left`` against the anchors it sees; infinite where they do not determine it."""
-    rank = factor.shape[1]
+    """δ_i of each row of ``left`` against the anchors it sees, whose own are in ``bound``.
+
+    Infinite where they do not determine it.
+    """
+    rank, sizes = factor.shape[1], np.linalg.norm(factor, axis=1)
     values, seen = observations.pairs(left, anchors)
     weights = 1 / bound[anchors]
     scale = float(weights.max())

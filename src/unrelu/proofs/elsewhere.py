@@ -12,6 +12,7 @@ the others are searched.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from unrelu.base.budget import checkpoint
 from unrelu.data.observations import Observations
 from unrelu.proofs.movable import STEPS, Movable, settled
 
-__all__ = ["MOST_FREE", "found_elsewhere", "parallel_rows", "unchanged"]
+__all__ = ["MOST_FREE", "RowsOutside", "found_elsewhere", "parallel_rows", "unchanged"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -42,33 +43,56 @@ PULLED = 1.0
 PARALLEL = 1e-6
 
 
-def found_elsewhere(
-    observations: Observations,
-    factor: Floats,
-    body: Indices,
-    rest: Indices,
-    wanted: Bools,
-    rng: np.random.Generator,
-    *,
-    regular: bool,
-    noise: float = 0.0,
-) -> Bools:
-    """Which of the ``wanted`` rows of ``rest`` have another place, with the ``body`` where it is.
+@dataclass(frozen=True, eq=False)
+class RowsOutside:
+    """Rows of a fit outside a body that is known, whose places are in question.
 
-    Without a body: all but the largest set found among which no entry changes. Seen entries are taken as the factor
-    has them, to ``noise``, a standard deviation in units of ``observations.unit``. Rows in a position that is not
+    Attributes
+    ----------
+    observations : Observations
+    factor : ndarray of shape (n, r)
+        The fit of all rows.
+    body, rest : int ndarray
+        The rows that stay, which may be none, and those in question.
+    noise : float
+        Seen entries are taken as the factor has them, to this standard deviation in units of ``observations.unit``.
+    """
+
+    observations: Observations
+    factor: Floats
+    body: Indices
+    rest: Indices
+    noise: float = 0.0
+
+    def only(self, wanted: Bools) -> RowsOutside:
+        """The same with some of the rows in question."""
+        return replace(self, rest=self.rest[wanted])
+
+    def movable(self) -> Movable:
+        """Where they may go, and what they must agree with."""
+        return Movable.of(self.observations, self.factor, self.body, self.rest, self.noise)
+
+    def repeated(self) -> Bools:
+        """Which of them repeat the direction of another, or of a row of the body."""
+        return parallel_rows(self.factor[np.concatenate([self.rest, self.body])])[: len(self.rest)]
+
+
+def found_elsewhere(outside: RowsOutside, wanted: Bools, rng: np.random.Generator, *, regular: bool) -> Bools:
+    """Which of the ``wanted`` rows in question have another place, with the body where it is.
+
+    Without a body: all but the largest set found among which no entry changes. Rows in a position that is not
     ``regular`` are looked for longer. Where there are too many to search, rows that repeat the direction of another are
     given up instead.
     """
-    rows = Movable.of(observations, factor, body, rest, noise)
+    rows, body, rest = outside.movable(), outside.body, outside.rest
     if rows.count > MOST_FREE and not wanted.all():  # rows that are not determined anyway may go wherever they like
-        rest, lost = rest[wanted], np.zeros(len(rest), dtype=bool)
-        every = np.ones(len(rest), dtype=bool)
-        lost[wanted] = found_elsewhere(observations, factor, body, rest, every, rng, regular=regular, noise=noise)
+        lost = np.zeros(len(rest), dtype=bool)
+        every = np.ones(int(wanted.sum()), dtype=bool)
+        lost[wanted] = found_elsewhere(outside.only(wanted), every, rng, regular=regular)
         return lost
     if rows.count > MOST_FREE:
-        return wanted & parallel_rows(factor[np.concatenate([rest, body])])[: len(rest)]
-    moved = FAR if noise else MOVED
+        return wanted & outside.repeated()
+    moved = FAR if outside.noise else MOVED
     left, changed = wanted.copy(), np.zeros((len(rest), len(rest)), dtype=bool)
     others: list[Floats] = []
     for start in _batches(rows, np.flatnonzero(wanted), others, REGULAR_STARTS if regular else MOST_STARTS, rng):

@@ -10,6 +10,7 @@ What they return holds whatever rounding does: :mod:`unrelu.proofs.programs`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from unrelu.proofs.determinacy import PROVED, Determinacy
 from unrelu.proofs.direct import DataError
 from unrelu.proofs.programs import least
 
-__all__ = ["entry_bounds", "proved_places"]
+__all__ = ["Known", "entry_bounds"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -34,15 +35,41 @@ FURTHER = 1e4
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
-    """What the intervals are made from, in units of ``observations.unit``."""
+class Known:
+    """What the intervals are made from, in units of ``observations.unit``.
+
+    Attributes
+    ----------
+    observations : Observations
+    factor : ndarray of shape (n, r)
+        The fit.
+    error : DataError
+    bound : ndarray of shape (n,)
+        How far each proved row may be off in the frame of its component; infinite for all others.
+    components : int ndarray of shape (n,)
+        The component of each proved row, 0 the largest; −1 for rows that are not proved.
+    """
 
     observations: Observations
     factor: Floats
+    error: DataError
     bound: Floats
     components: NDArray[np.int64]
-    error: DataError
-    sizes: Floats
+
+    @classmethod
+    def of(cls, observations: Observations, factor: Floats, error: DataError, found: Determinacy) -> Known:
+        """The fit, with what was proved of it: what is ``generic`` proves nothing, and a stress carries no bound."""
+        bound, components = np.full(len(found.rank_of), np.inf), np.full(len(found.rank_of), -1)
+        for number, group in enumerate(found.groups):
+            proved = (found.components == number) & (found.rank_of == PROVED) & group.inside
+            bound[proved], components[proved] = group.bound[proved], number
+        return cls(observations, factor, error, bound, components)
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """‖u_i‖ of the fit."""
+        result: Floats = np.linalg.norm(self.factor, axis=1)
+        return result
 
     def size(self, i: int) -> float:
         """An upper bound of ‖u_i‖: of a proved row its own, else the root of its diagonal entry, if seen."""
@@ -54,40 +81,10 @@ class _Known:
         return float(np.sqrt(max(value[0, 0], 0.0) * (1 + LOOSENED * self.error.relative) + self.error.absolute))
 
 
-def proved_places(found: Determinacy) -> tuple[Floats, NDArray[np.int64]]:
-    """How far each proved row may be off in the frame of its component, and which that is.
-
-    Infinite and −1 for all others: what is ``generic`` proves nothing, and a stress carries no bound.
-    """
-    bound, components = np.full(len(found.rank_of), np.inf), np.full(len(found.rank_of), -1)
-    for number, group in enumerate(found.groups):
-        proved = (found.components == number) & (found.rank_of == PROVED) & group.inside
-        bound[proved], components[proved] = group.bound[proved], number
-    return bound, components
-
-
-def entry_bounds(
-    observations: Observations,
-    factor: Floats,
-    bound: Floats,
-    components: NDArray[np.int64],
-    error: DataError,
-    rows: Indices,
-    cols: Indices,
-) -> tuple[Floats, Floats]:
-    """Low and high ends for entries (rows[k], cols[k]), all in units of ``observations.unit``.
-
-    Parameters
-    ----------
-    observations : Observations
-    factor, bound : ndarray of shape (n, r) and (n,)
-        The fit, and how far each proved row may be off in the frame of its component.
-    components : int ndarray of shape (n,)
-        The component of each proved row, 0 the largest; −1 for rows that are not proved.
-    error : DataError
-    rows, cols : int ndarray of the same length
-    """
-    known = _Known(observations, factor, bound, components, error, np.linalg.norm(factor, axis=1))
+def entry_bounds(known: Known, rows: Indices, cols: Indices) -> tuple[Floats, Floats]:
+    """Low and high ends for entries (rows[k], cols[k]), in units of ``observations.unit``."""
+    observations, factor, error = known.observations, known.factor, known.error
+    bound, components = known.bound, known.components
     low, high = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
     size = {int(i): known.size(int(i)) for i in np.unique(np.concatenate([rows, cols]))}
     programs: dict[int, list[tuple[int, int]]] = {}
@@ -122,7 +119,7 @@ def _absence(observations: Observations, i: int, j: int) -> tuple[float, float]:
 
 
 def _by_programs(
-    known: _Known, i: int, sizes: tuple[float, float], wanted: list[tuple[int, int]], low: Floats, high: Floats
+    known: Known, i: int, sizes: tuple[float, float], wanted: list[tuple[int, int]], low: Floats, high: Floats
 ) -> None:
     """Tighten the intervals of some entries of row i, (position, other row) each, against rows of component 0.
 

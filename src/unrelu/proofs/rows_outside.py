@@ -15,7 +15,7 @@ from unrelu.data.observations import Observations
 from unrelu.placing.attach import Frame
 from unrelu.proofs.agreement import TINY, gaps, noise_level
 from unrelu.proofs.determinacy import GENERIC, LOCAL, NO, Determinacy
-from unrelu.proofs.elsewhere import found_elsewhere
+from unrelu.proofs.elsewhere import RowsOutside, found_elsewhere
 from unrelu.proofs.gluing import ruled_out
 from unrelu.proofs.stress import MOST_ROWS, STILL, Stresses
 
@@ -81,7 +81,8 @@ def with_rows_outside(
     outside = generic[len(stand_in) :]
     noise = 0.0 if found.agrees else noise_level(observations, factor)
     if outside.any():
-        outside &= ~found_elsewhere(observations, factor, body, rest, outside, rng, regular=regular, noise=noise)
+        in_question = RowsOutside(observations, factor, body, rest, noise)
+        outside &= ~found_elsewhere(in_question, outside, rng, regular=regular)
     if not known.any() and generic.any() and not stresses.conic_strength(rng, generic) > 0:
         generic[:] = False
     rank_of, components = found.rank_of.copy(), found.components.copy()

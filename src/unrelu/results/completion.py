@@ -25,7 +25,7 @@ from unrelu.proofs.agreement import cleared
 from unrelu.proofs.determinacy import LEVELS, Determinacy
 from unrelu.proofs.determine import determine
 from unrelu.proofs.direct import DataError
-from unrelu.proofs.intervals import entry_bounds, proved_places
+from unrelu.proofs.intervals import Known, entry_bounds
 from unrelu.results.saving import read_fields, write_fields
 from unrelu.uncertainty.error_bars import ErrorBars, Noise
 from unrelu.uncertainty.rivals import rows_with_rivals
@@ -252,8 +252,7 @@ class Completion:
         i, j = self._places(rows, cols)
         observations, error, found = self._judged
         factor, _ = cleared(observations, self.factor.astype(np.float64) / np.sqrt(observations.unit))
-        bound, components = proved_places(found)
-        low, high = entry_bounds(observations, factor, bound, components, error, i.ravel(), j.ravel())
+        low, high = entry_bounds(Known.of(observations, factor, error, found), i.ravel(), j.ravel())
         return low.reshape(i.shape) * observations.unit, high.reshape(i.shape) * observations.unit
 
     def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

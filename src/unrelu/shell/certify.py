@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,10 +17,9 @@ from unrelu.shell.common import (
     DONE,
     NOT_CONVERGED,
     guarded,
-    mask_values,
+    mask_beside,
     read_square,
     shown_table,
-    side_table,
     watching,
 )
 from unrelu.shell.streams import deliver, say
@@ -67,17 +67,15 @@ def certify_command(
     printed = data_error is None and file.suffix.lower() in TEXT
     if printed:
         require_lasting(file, "give --data-error, for which it need not be read again, or copy it to a file")
-    table, names = read_square(file, header, labels, missing)
+    matrix = read_square(file, header, labels, missing)
     if printed:
-        data_error = printed_error(file)
-        if data_error is not None and not as_json:
-            say(f"entries are taken to be right to {data_error:g}, half the last printed digit (--data-error)")
-    mask = None if unknown is None else mask_values(side_table(unknown, names, table, header, labels), unknown)
+        data_error = _half_the_last_digit(file, silent=as_json)
+    mask = mask_beside(matrix, unknown)
     try:
         with watching(as_json) as watched, budget(seconds, watched.phase):
             phase("looking for a proof")
             certificate = certify(
-                shown_table(table),
+                shown_table(matrix.table),
                 rank,
                 threshold=limit,
                 seen=seen,
@@ -92,3 +90,11 @@ def certify_command(
         return NOT_CONVERGED
     deliver(told)
     return DONE if certificate.unique else NOT_CONVERGED
+
+
+def _half_the_last_digit(file: Path, *, silent: bool) -> float | None:
+    """By how much an entry of a text file may be off, as it is printed; and say so."""
+    error = printed_error(file)
+    if error is not None and not silent:
+        say(f"entries are taken to be right to {error:g}, half the last printed digit (--data-error)")
+    return error

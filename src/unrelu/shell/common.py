@@ -122,13 +122,30 @@ def ended(verdict: Verdict, quiet: bool) -> int:
     return exit_code(verdict)
 
 
-def read_square(
-    file: Path, header: bool | None, labels: bool | None, missing: list[str] | None
-) -> tuple[Table, tuple[str, ...] | None]:
-    """The matrix of a command and the labels of its rows and columns."""
+@dataclass(frozen=True, eq=False)
+class Square:
+    """The matrix of a command, and what was said about the labels in its file.
+
+    Attributes
+    ----------
+    table : Table
+    names : tuple of str or None
+        Labels of rows and columns.
+    header, labels : bool or None
+        Whether the first row and the first column were said to hold labels; None: nothing was said.
+    """
+
+    table: Table
+    names: tuple[str, ...] | None
+    header: bool | None
+    labels: bool | None
+
+
+def read_square(file: Path, header: bool | None, labels: bool | None, missing: list[str] | None) -> Square:
+    """The matrix of a command."""
     table = read_matrix(file, header=header, labels=labels, missing=missing or ())
     _require_square(table, file)
-    return table, labels_of(table, file)
+    return Square(table, labels_of(table, file), header, labels)
 
 
 def _require_square(table: Table, file: Path) -> None:
@@ -140,17 +157,15 @@ def _require_square(table: Table, file: Path) -> None:
         raise InputError(f"{file.name} must be square, got {rows} rows and {columns} columns{hint or SQUARE}")
 
 
-def side_table(
-    file: Path, names: tuple[str, ...] | None, like: Table | None, header: bool | None, labels: bool | None
-) -> Table:
-    """A second file, which must agree with the first where both have labels.
+def _beside(file: Path, first: Square | None) -> Table:
+    """A second file, which must agree with the first, if there is one, where both have labels.
 
     Whether it has them is as was said of the first, unless that gives it another shape: the same matrix may have been
     saved without its names.
     """
-    said = None if like is None else _of_shape(file, like.values.shape, header, labels)
+    said = None if first is None else _of_shape(file, first.table.values.shape, first.header, first.labels)
     table = said or read_matrix(file)
-    theirs = labels_of(table, file)
+    names, theirs = None if first is None else first.names, labels_of(table, file)
     if names is not None and theirs is not None and theirs != names:
         k = next((k for k, (a, b) in enumerate(zip(theirs, names, strict=False)) if a != b), len(names))
         raise InputError(f"{file.name} must carry the same labels in the same order, but differs from label {k + 1} on")
@@ -191,14 +206,19 @@ def shown_table(table: Table) -> Table:
     return replace(table, rows=shown_names(table.rows), columns=shown_names(table.columns))
 
 
-def dense_values(table: Table) -> Any:
-    """The values as a plain array."""
-    return table.values if isinstance(table.values, np.ndarray) else table.values.toarray()
+def values_beside(first: Square | None, file: Path | None) -> Any:
+    """The values of a second file, which must agree with the first, as a plain array; None without a file."""
+    if file is None:
+        return None
+    values = _beside(file, first).values
+    return values if isinstance(values, np.ndarray) else values.toarray()
 
 
-def mask_values(table: Table, file: Path) -> Any:
-    """A file of 0 and 1 as a boolean array."""
-    values = dense_values(table)
+def mask_beside(first: Square | None, file: Path | None) -> Any:
+    """A second file of 0 and 1, which must agree with the first, as a boolean array; None without a file."""
+    if file is None:
+        return None
+    values = values_beside(first, file)
     if not np.isin(values, (0, 1)).all():
         raise InputError(f"{file.name} must hold only 0 and 1 (1: missing for another reason)")
     return values == 1

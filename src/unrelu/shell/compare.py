@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,20 +12,19 @@ import typer
 from unrelu.base.errors import InputError
 from unrelu.base.interrupts import farewell
 from unrelu.compare import PLANTED, compare
-from unrelu.data.table import Table
 from unrelu.io.disk import together
 from unrelu.results.comparison import Comparison, Row
 from unrelu.shell import options
 from unrelu.shell.common import (
     DONE,
+    Square,
     check_output,
-    dense_values,
     distinct,
     guarded,
     kept_warnings,
-    mask_values,
+    mask_beside,
     read_square,
-    side_table,
+    values_beside,
     warn,
 )
 from unrelu.shell.streams import deliver, out, say
@@ -32,22 +32,35 @@ from unrelu.shell.streams import deliver, out, say
 __all__ = ["compare_command"]
 
 
+# Options that no other command has.
+File = Annotated[
+    Path | None, typer.Argument(help="The matrix, as for complete; or give --planted.", show_default=False)
+]
+Drawn = Annotated[
+    str | None, typer.Option(metavar="n,r,sigma", help="Fresh matrices of size n and rank r with noise sigma.")
+]
+Rank = Annotated[
+    int | None, typer.Option("--rank", "-r", help="Rank of the completed matrix.", show_default="the planted one")
+]
+Methods = Annotated[str | None, typer.Option(metavar="a,b,…", help="Which methods.", show_default="all of them")]
+Trials = Annotated[int, typer.Option(help="How many matrices; of a given one, how many starts.")]
+Truth = Annotated[Path | None, typer.Option(help="The true matrix of FILE, for reporting the error only.")]
+Stopping = Annotated[str, typer.Option(help="Each method's rule: relative, or paper for its absolute one.")]
+Budget = Annotated[float, typer.Option(help="Most seconds of one run.")]
+Csv = Annotated[Path | None, typer.Option(help="Where to write every run, as .csv.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Where to write runs and summary, as .json.")]
+Plot = Annotated[Path | None, typer.Option(help="Where to draw box plots: .png, .svg or .pdf.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the table.")]
+
+
 @guarded
 def compare_command(
-    file: Annotated[
-        Path | None, typer.Argument(help="The matrix, as for complete; or give --planted.", show_default=False)
-    ] = None,
-    planted: Annotated[
-        str | None, typer.Option(metavar="n,r,sigma", help="Fresh matrices of size n and rank r with noise sigma.")
-    ] = None,
-    rank: Annotated[
-        int | None, typer.Option("--rank", "-r", help="Rank of the completed matrix.", show_default="the planted one")
-    ] = None,
-    methods: Annotated[
-        str | None, typer.Option(metavar="a,b,…", help="Which methods.", show_default="all of them")
-    ] = None,
-    trials: Annotated[int, typer.Option(help="How many matrices; of a given one, how many starts.")] = 1,
-    truth: Annotated[Path | None, typer.Option(help="The true matrix of FILE, for reporting the error only.")] = None,
+    file: File = None,
+    planted: Drawn = None,
+    rank: Rank = None,
+    methods: Methods = None,
+    trials: Trials = 1,
+    truth: Truth = None,
     threshold: options.Threshold = None,
     no_threshold: options.NoThreshold = False,
     seen: options.Seen = "above",
@@ -55,47 +68,37 @@ def compare_command(
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
-    stopping: Annotated[str, typer.Option(help="Each method's rule: relative, or paper for its absolute one.")] = (
-        "relative"
-    ),
-    budget: Annotated[float, typer.Option(help="Most seconds of one run.")] = 60.0,
+    stopping: Stopping = "relative",
+    budget: Budget = 60.0,
     seed: options.FirstSeed = 0,
-    csv: Annotated[Path | None, typer.Option(help="Where to write every run, as .csv.")] = None,
-    json_: Annotated[Path | None, typer.Option("--json", help="Where to write runs and summary, as .json.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Where to draw box plots: .png, .svg or .pdf.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the table.")] = False,
+    csv: Csv = None,
+    json_: Json = None,
+    plot: Plot = None,
+    quiet: Quiet = False,
 ) -> int:
     """Run several methods on the same matrix and print what each reached and what it cost."""
     if (file is None) == (planted is None):
         raise InputError("compare needs either a FILE or --planted n,r,sigma" + ("" if file is None else ", not both"))
     limit = options.checked_threshold(threshold, no_threshold)
-    outputs = [(csv, (".csv",)), (json_, (".json",)), (plot, (".png", ".svg", ".pdf"))]
-    inputs = [path for path in (file, truth, unknown) if path is not None]
-    for path, kinds in outputs:
-        if path is not None:
-            check_output(path, kinds, inputs)
-    distinct({"--csv": csv, "--json": json_, "--plot": plot})
+    files = _Files(csv, json_, plot)
+    files.check([path for path in (file, truth, unknown) if path is not None])
     drawn = None if planted is None else _planted(planted)
-    table, names = None, None
-    if file is not None:
-        table, names = read_square(file, header, labels, missing)
-        if rank is None:
-            raise InputError(f"compare needs the --rank of {file.name}")
-    watched = _Watched(quiet, _about(table, rank, drawn, trials, stopping))
+    matrix = None if file is None else read_square(file, header, labels, missing)
+    if file is not None and rank is None:
+        raise InputError(f"compare needs the --rank of {file.name}")
+    watched = _Watched(quiet, _about(matrix, rank, drawn, trials, stopping))
     farewell(show=watched.show)
     with kept_warnings() as notes:
         comparison = compare(
-            None if table is None else table.values,
+            None if matrix is None else matrix.table.values,
             rank,
             planted=drawn,
             methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
             trials=trials,
-            truth=None if truth is None else dense_values(side_table(truth, names, table, header, labels)),
+            truth=values_beside(matrix, truth),
             threshold=limit,
             seen=seen,
-            unknown=None
-            if unknown is None
-            else mask_values(side_table(unknown, names, table, header, labels), unknown),
+            unknown=mask_beside(matrix, unknown),
             stopping=stopping,
             budget=budget,
             rng=options.checked_seed(seed),
@@ -106,12 +109,45 @@ def compare_command(
     if comparison.interrupted:
         watched.show()
         raise KeyboardInterrupt
-    _write_comparison(comparison, csv, json_, plot)
+    files.write(comparison)
     deliver(str(comparison))
-    for path in (csv, json_, plot):
-        if path is not None and not quiet:
-            say(f"wrote {path}")
+    if not quiet:
+        files.announce()
     return DONE
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Where a comparison goes, besides the terminal: every run, the summary, a picture."""
+
+    csv: Path | None
+    json: Path | None
+    plot: Path | None
+
+    def check(self, inputs: list[Path]) -> None:
+        """Refuse files that could not be written in the end, before the work starts."""
+        for path, kinds in ((self.csv, (".csv",)), (self.json, (".json",)), (self.plot, (".png", ".svg", ".pdf"))):
+            if path is not None:
+                check_output(path, kinds, inputs)
+        distinct({"--csv": self.csv, "--json": self.json, "--plot": self.plot})
+
+    def write(self, comparison: Comparison) -> None:
+        """All of them or none."""
+        with together(final=DONE):
+            if self.csv is not None:
+                comparison.to_csv(self.csv)
+            if self.json is not None:
+                comparison.to_json(self.json)
+            if self.plot is not None:
+                from unrelu.show.plots import draw_comparison, save_figure
+
+                save_figure(draw_comparison(comparison), self.plot)
+
+    def announce(self) -> None:
+        """Say which of them are written."""
+        for path in (self.csv, self.json, self.plot):
+            if path is not None:
+                say(f"wrote {path}")
 
 
 class _Watched:
@@ -133,11 +169,11 @@ class _Watched:
             out(str(Comparison(tuple(self._rows), self._about, interrupted=True)))
 
 
-def _about(table: Table | None, rank: Any, drawn: Any, trials: int, stopping: str) -> dict[str, Any]:
+def _about(matrix: Square | None, rank: Any, drawn: Any, trials: int, stopping: str) -> dict[str, Any]:
     """What the head of a table says."""
     about: dict[str, Any] = {"rank": rank, "sigma": None, "trials": trials, "stopping": stopping}
-    if table is not None:
-        return about | {"size": table.values.shape[0]}
+    if matrix is not None:
+        return about | {"size": matrix.table.values.shape[0]}
     n, planted_rank, sigma = drawn
     return about | {"size": n, "rank": planted_rank if rank is None else rank, "sigma": sigma}
 
@@ -148,15 +184,3 @@ def _planted(text: str) -> tuple[int, int, float]:
         return int(n), int(rank), float(sigma)
     except ValueError:
         raise InputError(f"--planted must be {PLANTED}; got {text!r}") from None
-
-
-def _write_comparison(comparison: Comparison, csv: Path | None, json_: Path | None, plot: Path | None) -> None:
-    with together(final=DONE):
-        if csv is not None:
-            comparison.to_csv(csv)
-        if json_ is not None:
-            comparison.to_json(json_)
-        if plot is not None:
-            from unrelu.show.plots import draw_comparison, save_figure
-
-            save_figure(draw_comparison(comparison), plot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -23,17 +24,17 @@ from unrelu.loop.stopping import MaxSeconds, StoppingRule
 from unrelu.shell import options
 from unrelu.shell.answer import Answer
 from unrelu.shell.common import (
-    dense_values,
+    Square,
     distinct,
     ended,
     exit_code,
     guarded,
     kept_warnings,
-    mask_values,
+    mask_beside,
     read_square,
     shown_names,
     shown_table,
-    side_table,
+    values_beside,
     warn,
     watching,
 )
@@ -44,13 +45,31 @@ from unrelu.starts import STARTS
 __all__ = ["complete_command"]
 
 
+# Options that no other command has.
+Output = Annotated[Path, typer.Option("--output", "-o", help="Where to write it; the extension chooses the format.")]
+Method = Annotated[str, typer.Option(help=f"auto, {', '.join(METHODS)}.")]
+Start = Annotated[str, typer.Option(help=f"auto, {', '.join(STARTS)}.")]
+Loss = Annotated[str, typer.Option(help="auto, observed or one-sided.")]
+Truth = Annotated[Path | None, typer.Option(help="The true matrix, for reporting the error only.")]
+Seed = Annotated[int, typer.Option(help="Seed of the start; the same seed gives the same answer.")]
+Fit = Annotated[bool, typer.Option("--fit", help="Write the fit everywhere instead of keeping seen entries as given.")]
+KeepUndetermined = Annotated[
+    bool, typer.Option("--keep-undetermined", help="Write also entries that the data do not determine.")
+]
+MaskOut = Annotated[
+    Path | None, typer.Option(help="Also write 1 where an entry was seen or is determined, else 0, to this file.")
+]
+ErrorsOut = Annotated[
+    Path | None, typer.Option(help="Also write the standard error of every entry of the fit to this file.")
+]
+Pairs = Annotated[str, typer.Option(help="Whether (i, j) and (j, i) carry one noise or two: auto, one or independent.")]
+
+
 @guarded
 def complete_command(
     file: options.File,
     rank: options.Rank,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write it; the extension chooses the format.")
-    ],
+    output: Output,
     threshold: options.Threshold = None,
     no_threshold: options.NoThreshold = False,
     seen: options.Seen = "above",
@@ -58,57 +77,42 @@ def complete_command(
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
-    method: Annotated[str, typer.Option(help=f"auto, {', '.join(METHODS)}.")] = "auto",
-    start: Annotated[str, typer.Option(help=f"auto, {', '.join(STARTS)}.")] = "auto",
-    loss: Annotated[str, typer.Option(help="auto, observed or one-sided.")] = "auto",
+    method: Method = "auto",
+    start: Start = "auto",
+    loss: Loss = "auto",
     tol: options.Tol = None,
     max_iter: options.MaxIter = None,
     max_seconds: options.MaxSeconds = None,
-    truth: Annotated[Path | None, typer.Option(help="The true matrix, for reporting the error only.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the start; the same seed gives the same answer.")] = 0,
-    fit: Annotated[
-        bool, typer.Option("--fit", help="Write the fit everywhere instead of keeping seen entries as given.")
-    ] = False,
-    keep_undetermined: Annotated[
-        bool, typer.Option("--keep-undetermined", help="Write also entries that the data do not determine.")
-    ] = False,
-    mask_out: Annotated[
-        Path | None, typer.Option(help="Also write 1 where an entry was seen or is determined, else 0, to this file.")
-    ] = None,
-    errors_out: Annotated[
-        Path | None, typer.Option(help="Also write the standard error of every entry of the fit to this file.")
-    ] = None,
-    pairs: Annotated[
-        str, typer.Option(help="Whether (i, j) and (j, i) carry one noise or two: auto, one or independent.")
-    ] = "auto",
+    truth: Truth = None,
+    seed: Seed = 0,
+    fit: Fit = False,
+    keep_undetermined: KeepUndetermined = False,
+    mask_out: MaskOut = None,
+    errors_out: ErrorsOut = None,
+    pairs: Pairs = "auto",
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Complete a symmetric positive semidefinite matrix of known rank from the entries beyond a threshold."""
     limit = options.checked_threshold(threshold, no_threshold)
     seconds = options.checked_seconds(max_seconds)
-    inputs = [path for path in (file, unknown, truth) if path is not None]
-    for path in (output, errors_out, mask_out):
-        if path is not None:
-            check_target(path, inputs=inputs, accepted=WRITABLE)
-    distinct({"--output": output, "--errors-out": errors_out, "--mask-out": mask_out})
-    table, names = read_square(file, header, labels, missing)
+    files = _Files(output, errors_out, mask_out)
+    files.check([path for path in (file, unknown, truth) if path is not None])
+    matrix = read_square(file, header, labels, missing)
     began = perf_counter()
     with kept_warnings(_advice(keep_undetermined, mask_out)) as notes, watching(quiet or as_json) as watched:
         completion = complete(
-            shown_table(table),
+            shown_table(matrix.table),
             rank,
             threshold=limit,
             seen=seen,
-            unknown=None
-            if unknown is None
-            else mask_values(side_table(unknown, names, table, header, labels), unknown),
+            unknown=mask_beside(matrix, unknown),
             loss=loss,
             method=method,
             start=start,
-            tol=tol if seconds is None else _rule(method, tol, table, seconds),
+            tol=tol if seconds is None else _rule(method, tol, matrix.table, seconds),
             max_iter=max_iter,
-            truth=None if truth is None else dense_values(side_table(truth, names, table, header, labels)),
+            truth=values_beside(matrix, truth),
             pairs=pairs,
             rng=options.checked_seed(seed),
             **watched.options,
@@ -117,28 +121,57 @@ def complete_command(
             raise KeyboardInterrupt
         left = None if seconds is None else seconds - (perf_counter() - began)
         answer = Answer.of(completion, keep_undetermined, left, watched.phase)
-    contents = {output: answer.values(fit)}
-    contents |= {} if errors_out is None else {errors_out: answer.errors()}
-    contents |= {} if mask_out is None else {mask_out: answer.mask()}
-    with together(final=exit_code(completion.verdict)):
-        for path, content in contents.items():
-            write_matrix(path, content, rows=names if table.rows else None, columns=names)
+    files.write(answer, matrix, fit=fit)
     if as_json:
-        about: dict[str, Any] = {
-            key: str(path) for key, path in (("errors_output", errors_out), ("mask_output", mask_out)) if path
-        }
-        about |= {} if errors_out is None else {"noise": answer.noise()}
-        about |= {"not_determined": np.flatnonzero(~answer.determined).tolist()}
-        summary = {**completion.summary(), "output": str(output), **about, "warnings": notes}
-        deliver(json.dumps(summary), f"{output} is written")
+        files.tell_programs(answer, notes)
     else:
-        warn(notes)
-        if not quiet:
-            told = [*answer.report(shown_names(names)), f"wrote {printable(output)}"]
-            told += [] if errors_out is None else [answer.noise_words()]
-            told += [f"wrote {printable(path)}" for path in contents if path != output]
-            out("\n".join(told))
+        files.tell_people(answer, notes, shown_names(matrix.names), quiet=quiet)
     return ended(completion.verdict, quiet)
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Where an answer goes: the matrix, and if wanted the errors of its entries and which of them are determined."""
+
+    output: Path
+    errors: Path | None
+    mask: Path | None
+
+    def check(self, inputs: list[Path]) -> None:
+        """Refuse files that could not be written in the end, before the work starts."""
+        for path in (self.output, self.errors, self.mask):
+            if path is not None:
+                check_target(path, inputs=inputs, accepted=WRITABLE)
+        distinct({"--output": self.output, "--errors-out": self.errors, "--mask-out": self.mask})
+
+    def write(self, answer: Answer, matrix: Square, *, fit: bool) -> None:
+        """All of them or none, with the labels that the matrix came with."""
+        contents = {self.output: answer.values(fit)}
+        contents |= {} if self.errors is None else {self.errors: answer.errors()}
+        contents |= {} if self.mask is None else {self.mask: answer.mask()}
+        with together(final=exit_code(answer.completion.verdict)):
+            for path, content in contents.items():
+                write_matrix(path, content, rows=matrix.names if matrix.table.rows else None, columns=matrix.names)
+
+    def tell_programs(self, answer: Answer, notes: list[str]) -> None:
+        """What came out and where it is, as JSON."""
+        about: dict[str, Any] = {
+            key: str(path) for key, path in (("errors_output", self.errors), ("mask_output", self.mask)) if path
+        }
+        about |= {} if self.errors is None else {"noise": answer.noise()}
+        about |= {"not_determined": np.flatnonzero(~answer.determined).tolist()}
+        summary = {**answer.completion.summary(), "output": str(self.output), **about, "warnings": notes}
+        deliver(json.dumps(summary), f"{self.output} is written")
+
+    def tell_people(self, answer: Answer, notes: list[str], names: tuple[str, ...] | None, *, quiet: bool) -> None:
+        """What came out and where it is, in words; if ``quiet``, only what is wrong with it."""
+        warn(notes)
+        if quiet:
+            return
+        told = [*answer.report(names), f"wrote {printable(self.output)}"]
+        told += [] if self.errors is None else [answer.noise_words()]
+        told += [f"wrote {printable(path)}" for path in (self.errors, self.mask) if path is not None]
+        out("\n".join(told))
 
 
 def _rule(method: str, tol: float | None, table: Table, seconds: float) -> StoppingRule:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,63 +35,66 @@ from unrelu.shell.streams import deliver, out
 __all__ = ["locate_command"]
 
 
+# Options that no other command has.
+File = Annotated[
+    Path,
+    typer.Argument(
+        help="Distances: lines 'name, name, distance\\[, sigma]', or a matrix; .csv, .tsv, .npy, .npz or .mtx."
+    ),
+]
+Dim = Annotated[int, typer.Option("--dim", "-d", help="How many coordinates a point has.")]
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="Where to write the positions: .csv, .tsv, .xyz or, in space, .pdb.")
+]
+Cutoff = Annotated[float | None, typer.Option(help="Every distance that is not there is at least this.")]
+Anchors = Annotated[
+    Path | None, typer.Option(help="Known positions, lines 'name, coordinates'; all points come in their frame.")
+]
+Bounds = Annotated[Path | None, typer.Option(help="Bounds on further distances, lines 'name, name, lower, upper'.")]
+Squared = Annotated[bool, typer.Option("--squared", help="The file holds squared distances.")]
+Sigma = Annotated[float | None, typer.Option(help="Standard deviation of the distances.", show_default="estimated")]
+Layout = Annotated[
+    str | None, typer.Option("--format", help="What the file holds: edges or matrix.", show_default="look")
+]
+Start = Annotated[str, typer.Option(help="Where to start; auto finds out.")]
+Loss = Annotated[str, typer.Option(help="How misfit is measured; auto finds out.")]
+Seed = Annotated[int, typer.Option(help="Seed; the same seed gives the same answer.")]
+Plot = Annotated[Path | None, typer.Option(help="Where to draw a map: .png, .svg or .pdf.")]
+
+
 @guarded
 def locate_command(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="Distances: lines 'name, name, distance\\[, sigma]', or a matrix; .csv, .tsv, .npy, .npz or .mtx."
-        ),
-    ],
-    dim: Annotated[int, typer.Option("--dim", "-d", help="How many coordinates a point has.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write the positions: .csv, .tsv, .xyz or, in space, .pdb.")
-    ],
-    cutoff: Annotated[float | None, typer.Option(help="Every distance that is not there is at least this.")] = None,
-    anchors: Annotated[
-        Path | None, typer.Option(help="Known positions, lines 'name, coordinates'; all points come in their frame.")
-    ] = None,
-    bounds: Annotated[
-        Path | None, typer.Option(help="Bounds on further distances, lines 'name, name, lower, upper'.")
-    ] = None,
-    squared: Annotated[bool, typer.Option("--squared", help="The file holds squared distances.")] = False,
-    sigma: Annotated[
-        float | None, typer.Option(help="Standard deviation of the distances.", show_default="estimated")
-    ] = None,
-    layout: Annotated[
-        str | None, typer.Option("--format", help="What the file holds: edges or matrix.", show_default="look")
-    ] = None,
+    file: File,
+    dim: Dim,
+    output: Output,
+    cutoff: Cutoff = None,
+    anchors: Anchors = None,
+    bounds: Bounds = None,
+    squared: Squared = False,
+    sigma: Sigma = None,
+    layout: Layout = None,
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
-    start: Annotated[str, typer.Option(help="Where to start; auto finds out.")] = "auto",
-    loss: Annotated[str, typer.Option(help="How misfit is measured; auto finds out.")] = "auto",
+    start: Start = "auto",
+    loss: Loss = "auto",
     tol: options.Tol = None,
     max_iter: options.MaxIter = None,
     max_seconds: options.MaxSeconds = None,
-    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same answer.")] = 0,
-    plot: Annotated[Path | None, typer.Option(help="Where to draw a map: .png, .svg or .pdf.")] = None,
+    seed: Seed = 0,
+    plot: Plot = None,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Find the positions of points from some of their distances, and say which of them the data fix."""
-    inputs = [path for path in (file, anchors, bounds) if path is not None]
-    if dim < 1:
-        raise InputError(f"--dim must be at least 1, the number of coordinates of a point, got {dim}")
-    if sigma is not None and not sigma > 0:
-        raise InputError(f"--sigma must be a positive number, got {sigma:g}; leave it out to have it estimated")
+    _check_numbers(dim, sigma)
     seconds = options.checked_seconds(max_seconds)
-    check_positions_target(output, dim, inputs=inputs)
-    if plot is not None:
-        check_output(plot, (".png", ".svg", ".pdf"), inputs)
-        if dim > 3:
-            raise InputError(f"--plot draws up to three dimensions, got --dim {dim}; leave it out")
-    distinct({"--output": output, "--plot": plot})
+    files = _Files(output, plot)
+    files.check(dim, [path for path in (file, anchors, bounds) if path is not None])
     measured = read_distances(
         file, layout=layout, header=header, labels=labels, missing=missing or (), repeats=sigma is not None
     )
     lower, upper = (None, None) if bounds is None else read_bounds(bounds, measured.names)
-    shown = shown_names(measured.names)
     limited: dict[str, Any] = {} if seconds is None else {"max_seconds": seconds}
     with kept_warnings() as notes, watching(quiet or as_json) as watched:
         completion = complete_distances(
@@ -107,39 +111,75 @@ def locate_command(
             max_iter=max_iter,
             tol=tol,
             rng=options.checked_seed(seed),
-            names=shown,
+            names=shown_names(measured.names),
             **limited,
             **watched.options,
         )
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
-    with together(final=exit_code(completion.verdict)):
-        write_positions(
-            output,
-            completion.points,
-            names=measured.names,
-            determinacy=completion.determinacy.tolist(),
-            components=completion.components,
-            standard_errors=completion.standard_errors,
-            comment=f"{completion.size} points from {len(completion.pairs)} distances by unrelu locate",
-        )
-        if plot is not None:
-            from unrelu.show.maps import draw_map
-            from unrelu.show.plots import save_figure
-
-            save_figure(draw_map(completion), plot)
+    files.write(completion, measured.names)
     if as_json:
-        about = {**completion.summary(), "explanation": completion.explain()}
-        about |= {"output": str(output), "plot": None if plot is None else str(plot), "warnings": notes}
-        deliver(json.dumps(about), f"{output} is written")
+        files.tell_programs(completion, notes)
     else:
-        warn(notes)
-        if not quiet:
-            _report(completion, [path for path in (output, plot) if path is not None])
+        files.tell_people(completion, notes, quiet=quiet)
     return ended(completion.verdict, quiet)
 
 
-def _report(completion: DistanceCompletion, written: list[Path]) -> None:
-    seconds = completion.history[-1].seconds if len(completion.history) else 0.0
-    told = [completion.explain(), f"Relative residual {completion.residual:.2e}, {seconds:.2f} s."]
-    out("\n".join(told + [f"wrote {printable(path)}" for path in written]))
+def _check_numbers(dim: int, sigma: float | None) -> None:
+    """Refuse numbers of which no point can be placed."""
+    if dim < 1:
+        raise InputError(f"--dim must be at least 1, the number of coordinates of a point, got {dim}")
+    if sigma is not None and not sigma > 0:
+        raise InputError(f"--sigma must be a positive number, got {sigma:g}; leave it out to have it estimated")
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Where an answer goes: the positions, and if wanted a map of them."""
+
+    output: Path
+    plot: Path | None
+
+    def check(self, dim: int, inputs: list[Path]) -> None:
+        """Refuse files that could not be written in the end, before the work starts."""
+        check_positions_target(self.output, dim, inputs=inputs)
+        if self.plot is not None:
+            check_output(self.plot, (".png", ".svg", ".pdf"), inputs)
+            if dim > 3:
+                raise InputError(f"--plot draws up to three dimensions, got --dim {dim}; leave it out")
+        distinct({"--output": self.output, "--plot": self.plot})
+
+    def write(self, completion: DistanceCompletion, names: tuple[str, ...]) -> None:
+        """Both of them or none, with the names that the points came with."""
+        with together(final=exit_code(completion.verdict)):
+            write_positions(
+                self.output,
+                completion.points,
+                names=names,
+                determinacy=completion.determinacy.tolist(),
+                components=completion.components,
+                standard_errors=completion.standard_errors,
+                comment=f"{completion.size} points from {len(completion.pairs)} distances by unrelu locate",
+            )
+            if self.plot is not None:
+                from unrelu.show.maps import draw_map
+                from unrelu.show.plots import save_figure
+
+                save_figure(draw_map(completion), self.plot)
+
+    def tell_programs(self, completion: DistanceCompletion, notes: list[str]) -> None:
+        """What came out and where it is, as JSON."""
+        about = {**completion.summary(), "explanation": completion.explain()}
+        plot = None if self.plot is None else str(self.plot)
+        about |= {"output": str(self.output), "plot": plot, "warnings": notes}
+        deliver(json.dumps(about), f"{self.output} is written")
+
+    def tell_people(self, completion: DistanceCompletion, notes: list[str], *, quiet: bool) -> None:
+        """What came out and where it is, in words; if ``quiet``, only what is wrong with it."""
+        warn(notes)
+        if quiet:
+            return
+        seconds = completion.history[-1].seconds if len(completion.history) else 0.0
+        told = [completion.explain(), f"Relative residual {completion.residual:.2e}, {seconds:.2f} s."]
+        told += [f"wrote {printable(path)}" for path in (self.output, self.plot) if path is not None]
+        out("\n".join(told))

@@ -351,9 +351,10 @@ def test_the_own_order_does_not_depend_on_the_given_one():
     points = points_in_cube(30, 2, rng=0)
     seen = distances(points) < 0.4
     order = np.random.default_rng(1).permutation(30)
-    one = own_order(network_of(points, seen))
-    other = own_order(network_of(points[order], seen[np.ix_(order, order)]))
+    one, alike = own_order(network_of(points, seen))
+    other, _ = own_order(network_of(points[order], seen[np.ix_(order, order)]))
     np.testing.assert_array_equal(order[other], one)
+    assert len(set(alike.tolist())) == 30
 
 
 @pytest.mark.parametrize("seed", range(8))

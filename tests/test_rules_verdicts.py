@@ -63,13 +63,13 @@ def absent_share(share):
 @pytest.mark.parametrize(("share", "noise"), [(0.03, True), (0.08, False), (0.45, False)])
 def test_starts_alone_call_noise_only_a_twentieth_of_the_data(share, noise):
     expected = Stop.FITTED_TO_NOISE if noise else Stop.STATIONARY
-    assert code(off_by(share), floor=SILENT, starts=200) is expected
+    assert code(off_by(share), floor=SILENT, starts=200, agreed=True) is expected
 
 
 @pytest.mark.parametrize(("share", "noise"), [(0.2, True), (0.4, False)])
 def test_starts_alone_call_no_noise_what_absent_entries_have_a_third_of(share, noise):
     expected = Stop.FITTED_TO_NOISE if noise else Stop.STATIONARY
-    assert code(absent_share(share), floor=SILENT, starts=200) is expected
+    assert code(absent_share(share), floor=SILENT, starts=200, agreed=True) is expected
 
 
 @pytest.mark.parametrize(("share", "noise"), [(0.2, True), (0.4, False)])
@@ -82,8 +82,8 @@ def test_pairs_that_were_asked_are_not_outvoted_by_starts():
     """Held-out pairs that are predicted badly say that it is no noise, from however many starts."""
     badly = HeldOut(error=4.0, next_error=4.0, noise=1.0)
     case = off_by(0.05)
-    assert code(case, floor=SILENT, starts=200) is Stop.FITTED_TO_NOISE
-    assert code(case, floor=SILENT, held_out=badly, starts=200) is Stop.STATIONARY
+    assert code(case, floor=SILENT, starts=200, agreed=True) is Stop.FITTED_TO_NOISE
+    assert code(case, floor=SILENT, held_out=badly, starts=200, agreed=True) is Stop.STATIONARY
 
 
 def test_pairs_held_out_do_not_make_noise_of_most_of_the_data():
@@ -95,9 +95,9 @@ def test_starts_say_nothing_where_no_pair_is_to_spare():
     """Three rows of rank 2 have five numbers: five pairs can be fitted by some matrix, and six need not."""
     U = np.array([[1.0, 0], [1, 1], [0, 1]])
     X = U @ U.T + 0.02 * signs(3)
-    assert code(at(X, U), floor=SILENT, starts=200) is Stop.FITTED_TO_NOISE
+    assert code(at(X, U), floor=SILENT, starts=200, agreed=True) is Stop.FITTED_TO_NOISE
     X[0, 2] = X[2, 0] = np.nan
-    assert code(at(X, U), floor=SILENT, starts=200) is Stop.STATIONARY
+    assert code(at(X, U), floor=SILENT, starts=200, agreed=True) is Stop.STATIONARY
 
 
 # --- proved by the residual matrix ----------------------------------------------------------------------------------
@@ -216,4 +216,4 @@ def test_the_misfit_is_that_of_the_mean_of_an_entry_and_its_mirror():
     ids=str,
 )
 def test_starts_call_nothing_noise_that_more_rank_or_no_absence_fits_far_better(evidence, expected):
-    assert code(off_by(0.03), floor=SILENT, starts=200, **evidence) is expected
+    assert code(off_by(0.03), floor=SILENT, starts=200, agreed=True, **evidence) is expected

@@ -112,13 +112,14 @@ def test_pairs_are_held_out_only_where_there_are_some_to_spare(n, asked):
 
 
 def test_hundreds_of_starts_speak_only_where_nothing_else_does():
-    assert code(ROUGH, floor=SILENT, starts=200) is Stop.FITTED_TO_NOISE
-    assert code(ROUGH, floor=SILENT, starts=100) is Stop.STATIONARY
-    assert code(ROUGH, floor=NO_NOISE, starts=200) is Stop.STATIONARY
-    assert code(ROUGH, floor=None, starts=200) is Stop.STATIONARY
+    assert code(ROUGH, floor=SILENT, starts=200, agreed=True) is Stop.FITTED_TO_NOISE
+    assert code(ROUGH, floor=SILENT, starts=100, agreed=True) is Stop.STATIONARY
+    assert code(ROUGH, floor=SILENT, starts=200) is Stop.STATIONARY  # no two of them ended alike
+    assert code(ROUGH, floor=NO_NOISE, starts=200, agreed=True) is Stop.STATIONARY
+    assert code(ROUGH, floor=None, starts=200, agreed=True) is Stop.STATIONARY
     strong = fitted(gram(12, 2, 0, 0.9), 2, Observed(), None, -99.0)
     assert 0.25 < np.sqrt(4 * strong[1].point.value) / strong[0].norm < 0.5
-    assert code(strong, floor=SILENT, starts=200) is Stop.STATIONARY
+    assert code(strong, floor=SILENT, starts=200, agreed=True) is Stop.STATIONARY
 
 
 def test_absence_that_was_claimed_of_entries_at_random_is_not_called_noise():
@@ -133,7 +134,7 @@ def test_absence_that_was_claimed_of_entries_at_random_is_not_called_noise():
 
 
 def test_a_residual_that_is_most_of_the_data_is_no_noise():
-    assert code(FAR, floor=Floor(100.0, 100.0, 10_000), starts=200, enough=True) is Stop.STATIONARY
+    assert code(FAR, floor=Floor(100.0, 100.0, 10_000), starts=200, agreed=True, enough=True) is Stop.STATIONARY
     assert code(FAR, floor=RANK, enough=True) is Stop.BEST_OF_RANK
 
 

@@ -48,7 +48,7 @@ class Evidence:
     enough : bool
         Whether further starts worth ten times the first fit found nothing lower.
     agreed : bool
-        Whether two starts ended at this objective: a remark, no reason.
+        Whether two starts ended at this objective: a remark, and no reason by itself.
     starts : int
         How many starts were tried, each of those that ran side by side included.
     gain : float or None
@@ -71,9 +71,13 @@ class Evidence:
 
     @property
     def exhausted(self) -> bool:
-        """Whether a problem with few unknowns was searched from hundreds of places, and nothing speaks of more rank."""
+        """Whether a problem with few unknowns was searched from hundreds of places, and nothing speaks of more rank.
+
+        Where no two of them ended alike, as among the many near misses of rows that nearly repeat each other, the
+        search has not come to an end.
+        """
         silent = self.floor is not None and self.floor.noise is None and self.held_out is None
-        return silent and self.starts >= HUNDREDS and not self.shows_rank and not self.contradicted
+        return silent and self.starts >= HUNDREDS and self.agreed and not self.shows_rank and not self.contradicted
 
     @property
     def shows_rank(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -14,16 +15,23 @@ from unrelu.data.observations import Observations
 from unrelu.kernels import Line
 from unrelu.model.factors import Factors, Symmetric
 
-__all__ = ["Array", "Point", "Problem"]
+__all__ = ["Array", "Kept", "Point", "Problem"]
 
 Array = NDArray[np.floating[Any]]
+
+
+class Kept(Enum):
+    """Stands for what a kernel kept, in a point that was stored."""
+
+    FORGOTTEN = "forgotten"
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
     """An unknown with what one pass over the matrix found there: all fields belong to the same place.
 
-    ``kept`` is what the kernel wants to be told again; nobody else looks into it.
+    ``kept`` is what the kernel wants to be told again; nobody else looks into it. It may be as large as the matrix, and
+    is not stored with the point: a problem finds it again.
     """
 
     factor: Array
@@ -35,6 +43,10 @@ class Point:
     def gradient_norm(self) -> float:
         """‖∇F(U)‖_F, the paper's α."""
         return float(np.linalg.norm(self.gradient.astype(np.float64, copy=False)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is stored."""
+        return {**self.__dict__, "kept": Kept.FORGOTTEN}
 
     @property
     def factors(self) -> Factors:

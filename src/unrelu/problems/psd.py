@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,8 @@ from unrelu.kernels import Kernel, Line, kernel_for
 from unrelu.kernels.bands import BandKernel
 from unrelu.model.factors import Factors, nearest_psd
 from unrelu.model.losses import Loss, squared_loss
-from unrelu.problems.protocol import Point
+from unrelu.problems.protocol import Kept, Point
+from unrelu.problems.workspace import Workspace
 
 __all__ = ["PSDProblem", "Point"]
 
@@ -62,6 +64,7 @@ class PSDProblem:
         self.rank = rank
         self.loss = squared_loss() if loss is None else loss
         self._kernel_for = kernel
+        self._found_again: WeakKeyDictionary[Point, Any] = WeakKeyDictionary()
 
     @property
     def size(self) -> int:
@@ -97,9 +100,9 @@ class PSDProblem:
         return not self.loss.heard(self.observations.limits).nothing
 
     @cached_property
-    def workspace(self) -> dict[str, Any]:
-        """Large arrays that a method keeps between its steps beside its state, and can make anew from it."""
-        return {}
+    def workspace(self) -> Workspace:
+        """Large arrays for states, lent again when these are gone."""
+        return Workspace()
 
     @cached_property
     def bands(self) -> BandKernel:
@@ -131,11 +134,11 @@ class PSDProblem:
 
     def curvature(self, point: Point, D: Array) -> Array:
         """Gauss–Newton product ½JᵀJ D = (S ∘ (UDᵀ + DUᵀ)) U; ⟨D, ·⟩ is ½‖(UDᵀ + DUᵀ)_Ω‖_F²."""
-        return self.kernel.curvature(point.factor, D, point.kept)
+        return self.kernel.curvature(point.factor, D, self._kept(point))
 
     def curvature_matrix(self, point: Point, *, whole: bool = False) -> NDArray[np.float64]:
         """The matrix of :meth:`curvature`, or of the ``whole`` Hessian, of shape (nr, nr): for small problems."""
-        matrix = self.kernel.curvature_matrix(point.factor, point.kept)
+        matrix = self.kernel.curvature_matrix(point.factor, self._kept(point))
         if whole:
             n, r = point.factor.shape
             residual = self.kernel.residual_times(point.factor, np.eye(n, dtype=self.dtype)).astype(np.float64)
@@ -149,7 +152,15 @@ class PSDProblem:
     def line(self, point: Point, D: Array) -> Line:
         """F(U + tD): a quartic, exact for ``observed`` and up to the first kink for ``one-sided``."""
         slope = float(np.vdot(point.gradient.astype(np.float64), D.astype(np.float64)))
-        return self.kernel.line(point.factor, D, point.value, slope, point.kept)
+        return self.kernel.line(point.factor, D, point.value, slope, self._kept(point))
+
+    def _kept(self, point: Point) -> Any:
+        """What the kernel kept of a point; found again for one that was stored."""
+        if point.kept is not Kept.FORGOTTEN:
+            return point.kept
+        if point not in self._found_again:
+            self._found_again[point] = self.kernel.evaluate(point.factor)[2]
+        return self._found_again[point]
 
     def preconditioner(self, point: Point, damping: float) -> Callable[[Array], Array]:
         """D ↦ D (UᵀU + μ)⁻¹, which removes the conditioning of U."""

@@ -112,9 +112,8 @@ class ADMM(Solver[_State]):
         """Y from the start, Λ = 0, X on the data."""
         size = problem.norm or 1.0  # where only zeros were seen any will do
         rho = 1 / (THRESHOLD * size) if self.rho is None else self.rho * problem.unit
-        X = np.zeros((problem.size, problem.size), problem.dtype)
         V = left @ right.T
-        return self._onto_data(problem, _State(left, right, X=X, V=V, rho=rho), first=True)
+        return self._onto_data(problem, _State(left, right, X=V, V=V, rho=rho), first=True)
 
     def step(self, problem: PSDProblem, state: _State) -> _State:
         """Y from X, then X from Y and the multipliers."""
@@ -138,6 +137,7 @@ class ADMM(Solver[_State]):
         With Λ/ρ = Y − V the three updates are one: W = 2Y − V, X = the data's nearest to W, V ← V + X − Y.
         """
         bands, L, R, X, V = problem.bands, state.left, state.right, state.X, state.V
+        new_X, new_V = (problem.workspace.empty(V.shape, V.dtype) for _ in range(2))
         radius = self._radius(problem)
         pull = 1.0 if radius == 0 else _pull(bands, L, R, V, radius, POWERS[self.projection])
 
@@ -145,16 +145,16 @@ class ADMM(Solver[_State]):
             misfit = gap = 0.0
             for band in chunk:
                 rows = band.rows
-                Y, x, v = L[rows] @ R.T, X[rows], V[rows]
+                Y, x, v = L[rows] @ R.T, new_X[rows], new_V[rows]
                 misfit += square_sum(band.residual(Y))
-                gap += 0.0 if first else square_sum(x - Y)
+                gap += 0.0 if first else square_sum(X[rows] - Y)
                 np.multiply(Y, 2, out=x)
-                x -= v
+                x -= V[rows]
                 if pull == 1:
                     band.clip(x)
                 else:
                     x -= pull * band.residual(x)
-                v += x
+                np.add(V[rows], x, out=v)
                 v -= Y
             return misfit, gap
 
@@ -163,23 +163,24 @@ class ADMM(Solver[_State]):
         details = {"rho": state.rho, "fallback": float(fallback), "rank": float(L.shape[1])}
         if not first:
             details["gap"] = gap
-        rho = state.rho if old is None else self._balanced(problem, state, gap, *old)
-        return _State(L, R, misfit / 4, None, details, None, X, V, rho, state.basis, state.count)
+        factor = 1.0 if old is None else self._balance(state, gap, *old)
+        if factor != 1:  # Λ stays, so V = X − Λ/ρ moves with ρ
+            new_V[:] = new_X + (new_V - new_X) / factor
+        rho = state.rho * factor
+        following = _State(L, R, misfit / 4, None, details, None, new_X, new_V, rho, state.basis, state.count)
+        return problem.workspace.held_by(following, new_X, new_V)
 
     def _radius(self, problem: PSDProblem) -> float:
         if self.sigma is not None:
             return self.sigma * float(np.sqrt(problem.observations.count)) / problem.unit
         return 0.0 if self.delta is None else float(np.sqrt(self.delta)) / problem.unit
 
-    def _balanced(self, problem: PSDProblem, state: _State, gap: float, L: Array, R: Array) -> float:
-        """ρ for the next step; Λ stays, so V = X − Λ/ρ moves with it."""
+    def _balance(self, state: _State, gap: float, L: Array, R: Array) -> float:
+        """By which factor ρ changes for the next step."""
         if state.count % BALANCE_EVERY:
-            return state.rho
+            return 1.0
         dual = state.rho * products_apart(L, R, state.left, state.right)
-        factor = 2.0 if gap * state.rho > IMBALANCE * dual else 0.5 if dual > IMBALANCE * gap * state.rho else 1.0
-        if factor != 1:
-            state.V[:] = state.X + (state.V - state.X) / factor
-        return state.rho * factor
+        return 2.0 if gap * state.rho > IMBALANCE * dual else 0.5 if dual > IMBALANCE * gap * state.rho else 1.0
 
     def diagnostics(self, problem: PSDProblem, state: _State) -> Mapping[str, float]:
         """The nuclear norm of the feasible point."""

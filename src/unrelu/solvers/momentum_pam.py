@@ -98,7 +98,7 @@ class MomentumPAM(Solver[_State]):
             return _ebcd_state(problem, left, right, 1.0, GROW_RELAXATION, ())
         n = problem.size
         theta = left @ right.T
-        Z = np.empty((n, n), problem.dtype)
+        Z = problem.workspace.empty((n, n), problem.dtype)
         momentum = {"3b": 0.7, "adaptive": 0.9}[self.variant] if self.momentum is None else self.momentum
         state = _State(left, right, Z=Z, theta=theta, momentum=momentum)
         return self._three_block(problem, state, 0.0) if self.variant == "3b" else self._adaptive_start(problem, state)
@@ -114,6 +114,7 @@ class MomentumPAM(Solver[_State]):
     def _three_block(self, problem: PSDProblem, state: _State, momentum: float) -> _State:
         """In one pass: measure WHᵀ, extrapolate it, put Z on the data, extrapolate that, and find the next W."""
         bands, theta, Z = problem.bands, state.theta, state.Z
+        new_theta, new_Z = (problem.workspace.empty(Z.shape, Z.dtype) for _ in range(2))
         W, H = state.left, state.right
         inverse = np.linalg.pinv(H.T @ H, hermitian=True)
         following = np.empty_like(W)
@@ -126,47 +127,46 @@ class MomentumPAM(Solver[_State]):
             for band in chunk:
                 rows = band.rows
                 height = rows.stop - rows.start
-                T, other, E, old = first_scratch[:height], second_scratch[:height], theta[rows], Z[rows]
+                T, other, E, there = first_scratch[:height], second_scratch[:height], new_theta[rows], new_Z[rows]
                 np.matmul(W[rows], H.T, out=T)
                 misfit += square_sum(band.residual(T, other))
-                _extrapolate(T, E, momentum)  # now E is WHᵀ extrapolated, and T free
+                _extrapolate(T, theta[rows], momentum, E)  # now E is WHᵀ extrapolated, and T free
                 np.subtract(E, band.residual(E, other), out=T)
-                _extrapolate(T, old, 0.0 if first else momentum)
-                following[rows] = (old @ H) @ inverse
-                product += old.T @ following[rows]
+                _extrapolate(T, Z[rows], 0.0 if first else momentum, there)
+                following[rows] = (there @ H) @ inverse
+                product += there.T @ following[rows]
             return misfit, product
 
         parts = bands.over(visit)
         misfit = sum(m for m, _ in parts)
-        return replace(
-            state, **_measured(misfit, state.recent), ahead=(following, add_up([product for _, product in parts]))
-        )
+        ahead = (following, add_up([product for _, product in parts]))
+        new = replace(state, **_measured(misfit, state.recent), ahead=ahead, Z=new_Z, theta=new_theta)
+        return problem.workspace.held_by(new, new_Z, new_theta)
 
     def _adaptive_start(self, problem: PSDProblem, state: _State) -> _State:
         misfit = _onto_data(problem.bands, state.left @ state.right.T, state.Z)
-        return replace(state, **_measured(misfit, ()))
+        return problem.workspace.held_by(replace(state, **_measured(misfit, ())), state.Z)
 
     def _adaptive(self, problem: PSDProblem, state: _State) -> _State:
         """A-NMD: extrapolate Z, decompose it, extrapolate the result; undo the step if the misfit rises."""
         bands, momentum = problem.bands, state.momentum if len(state.recent) > 1 else 0.0
-        Z = np.empty_like(state.Z)
+        Z, theta = (problem.workspace.empty(state.Z.shape, state.Z.dtype) for _ in range(2))
         _onto_data(bands, state.theta, Z)
         _extrapolate_all(bands, Z, state.Z, momentum)
         found = truncated_svd(Z, problem.rank, state.basis)
         root = np.sqrt(found.values)
         left, right = found.left * root, found.right * root
-        theta = np.empty_like(Z)
         misfit = _misfit(bands, left, right, theta)
         fallback = {"fallback": float(found.how != "subspace")}
         if len(state.recent) > 1 and np.sqrt(misfit) > state.recent[-1]:
             # Undone: the same point with less momentum, from WHᵀ as it is.
-            plain = np.empty_like(Z)
-            before = _misfit(bands, state.left, state.right, plain)
+            before = _misfit(bands, state.left, state.right, theta)
             back = _measured(before, state.recent, fallback)
-            return replace(state, **back, Z=Z, theta=plain, momentum=CUT * momentum, ceiling=momentum)
+            undone = replace(state, **back, Z=Z, theta=theta, momentum=CUT * momentum, ceiling=momentum)
+            return problem.workspace.held_by(undone, Z, theta)
         _extrapolate_all(bands, theta, state.theta, momentum)
         grown = min(state.ceiling, GROW * state.momentum)
-        return _State(
+        following = _State(
             left,
             right,
             **_measured(misfit, state.recent, fallback),
@@ -176,6 +176,7 @@ class MomentumPAM(Solver[_State]):
             momentum=grown,
             ceiling=min(1.0, GROW_CEILING * state.ceiling),
         )
+        return problem.workspace.held_by(following, Z, theta)
 
 
 def _measured(misfit: float, recent: tuple[float, ...], more: dict[str, float] | None = None) -> dict[str, Any]:
@@ -188,14 +189,14 @@ def _measured(misfit: float, recent: tuple[float, ...], more: dict[str, float] |
     return {"objective": misfit / 4, "details": details, "recent": recent}
 
 
-def _extrapolate(new: Array, old: Array, momentum: float) -> None:
-    """Old ← new + momentum · (new − old), the memory of the next step; new is used up."""
+def _extrapolate(new: Array, old: Array, momentum: float, out: Array) -> None:
+    """Out ← new + momentum · (new − old), the memory of the next step; new is used up."""
     if momentum == 0:
-        old[:] = new
+        out[:] = new
         return
     new *= 1 + momentum
-    old *= -momentum
-    old += new
+    np.multiply(old, -momentum, out=out)
+    out += new
 
 
 def _extrapolate_all(bands: BandKernel, new: Array, old: Array, momentum: float) -> None:

@@ -79,9 +79,9 @@ class PAM(Solver[_State]):
 
     def start(self, problem: PSDProblem, left: Array, right: Array) -> _State:
         """Θ = LRᵀ, and X on the data next to it."""
-        X = np.empty((problem.size, problem.size), problem.dtype)
-        misfit, _ = _project(problem.bands, left, right, X, 0.0)
-        return _State(left, right, misfit / 4, X=X)
+        X = problem.workspace.empty((problem.size, problem.size), problem.dtype)
+        misfit, _ = _project(problem.bands, left, right, X, X, 0.0)
+        return problem.workspace.held_by(_State(left, right, misfit / 4, X=X), X)
 
     def step(self, problem: PSDProblem, state: _State) -> _State:
         """Θ from X, then X from Θ."""
@@ -91,25 +91,27 @@ class PAM(Solver[_State]):
         root = np.sqrt(found.values)
         left, right = found.left * root, found.right * root
         moved = products_apart(state.left, state.right, left, right)
-        misfit, change = _project(problem.bands, left, right, state.X, self.alpha / (2 + self.alpha))
+        new = problem.workspace.empty(X.shape, X.dtype)
+        misfit, change = _project(problem.bands, left, right, state.X, new, self.alpha / (2 + self.alpha))
         details = {"change": float(np.sqrt(change)) + moved, "fallback": float(found.how != "subspace")}
-        return _State(left, right, misfit / 4, None, details, X=state.X, basis=found.basis)
+        following = _State(left, right, misfit / 4, None, details, X=new, basis=found.basis)
+        return problem.workspace.held_by(following, new)
 
 
-def _project(bands: BandKernel, L: Array, R: Array, X: Array, share: float) -> tuple[float, float]:
-    """X ← the data's nearest to (1 − share)·LRᵀ + share·X; the squared misfit of LRᵀ, and the squared change of X."""
+def _project(bands: BandKernel, L: Array, R: Array, X: Array, new: Array, share: float) -> tuple[float, float]:
+    """New ← the data's nearest to (1 − share)·LRᵀ + share·X; the squared misfit of LRᵀ, and the squared change of X."""
 
     def visit(chunk: list[Band]) -> tuple[float, float]:
         misfit = change = 0.0
         for band in chunk:
             old = X[band.rows]
             T = L[band.rows] @ R.T
-            new = T.copy() if share == 0 else (1 - share) * T + share * old
-            band.clip(new)
+            there = T.copy() if share == 0 else (1 - share) * T + share * old
+            band.clip(there)
             misfit += square_sum(band.residual(T))
-            np.subtract(new, old, out=T)
+            np.subtract(there, old, out=T)
             change += square_sum(T)
-            X[band.rows] = new
+            new[band.rows] = there
         return misfit, change
 
     parts = bands.over(visit)

@@ -1,0 +1,76 @@
+"""A state is a value: stored after any iteration and read again, a run goes on as if nothing had been."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+from helpers import ONE_SHOT, SOLVERS, relu_instance
+from unrelu.data.observations import Observations
+from unrelu.problems.psd import PSDProblem
+from unrelu.starts import STARTS
+
+STEPS = 12
+
+
+def problem_for(solver, X, rank=3):
+    observations = Observations.of(X)
+    return PSDProblem(observations, rank, solver.default_loss(observations))
+
+
+def first_state(solver, problem):
+    name = solver.default_start or "tailored"
+    root = np.sqrt(problem.unit)
+    left, right = STARTS[name]().pair(problem.observations, problem.rank, np.random.default_rng(0))
+    return solver.start(problem, left / root, right / root)
+
+
+def told(state):
+    """Everything that a state holds, as bytes."""
+    found = {}
+    for field in dataclasses.fields(state):
+        value = getattr(state, field.name)
+        if field.name == "point":
+            value = value.factor, value.value, value.gradient
+        found[field.name] = pickle.dumps(value)
+    return found
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: f"{solver.name} {getattr(solver, 'variant', '')}")
+def test_a_stored_state_goes_on_bit_for_bit(solver, noise):
+    _, X = relu_instance(40, 3, sigma=noise)
+    problem = problem_for(solver, X)
+    states = [first_state(solver, problem)]
+    stored = [pickle.dumps(states[0])]
+    before = [told(states[0])]
+    for _ in range(STEPS):
+        states.append(solver.step(problem, states[-1]))
+        stored.append(pickle.dumps(states[-1]))
+        before.append(told(states[-1]))
+    assert [told(state) for state in states] == before, "a later step has written into an older state"
+    for k in (0, 1, 5, STEPS - 1):
+        elsewhere = problem_for(solver, X)  # another process would build its own
+        state = pickle.loads(stored[k])
+        for later in range(k + 1, STEPS + 1):
+            state = solver.step(elsewhere, state)
+            assert told(state) == before[later], f"iteration {later} after resuming at {k}"
+
+
+@pytest.mark.parametrize("solver", ONE_SHOT, ids=lambda solver: solver.name)
+def test_methods_of_one_step_say_the_same_twice(solver):
+    if solver.name == "sdp":
+        pytest.importorskip("scs")
+    _, X = relu_instance(30, 2)
+    one, two = (first_state(solver, problem_for(solver, X, 2)) for _ in range(2))
+    assert told(one) == told(two)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: f"{solver.name} {getattr(solver, 'variant', '')}")
+def test_only_methods_on_a_dense_matrix_store_one(solver):
+    _, X = relu_instance(200, 2)
+    state = first_state(solver, problem := problem_for(solver, X, 2))
+    size = len(pickle.dumps(solver.step(problem, state)))
+    dense = solver.name in ("pam", "admm") or getattr(solver, "variant", "") in ("3b", "adaptive")
+    assert (size > 200 * 200 * 8) if dense else (size < 200 * 2 * 8 * 8)

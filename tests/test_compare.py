@@ -131,7 +131,18 @@ def test_configured_solvers_go_under_their_parameters():
     found = compare(
         planted=(30, 2, 0.0), methods=["auto", unrelu.GaussNewton(), unrelu.GradientDescent(step_size=1e-3)]
     )
-    assert [r.method for r in found.rows] == ["gauss-newton", "gradient-descent (step_size=0.001)"]
+    assert [r.method for r in found.rows] == ["auto", "gauss-newton", "gradient-descent (step_size=0.001)"]
+
+
+def test_strategies_and_functions_are_compared_too():
+    def zeros(problem):
+        return np.zeros((problem.size, problem.rank))
+
+    few = unrelu.Auto(starts=("tailored",))
+    found = compare(planted=(30, 2, 0.0), methods=["auto", "gauss-newton", few, zeros])
+    assert [r.method for r in found.rows] == ["auto", "gauss-newton", "auto (starts=('tailored',))", "zeros"]
+    assert [r.code for r in found.rows] == ["fitted", "fitted", "fitted", "stationary"]
+    assert found.rows[3].residual == pytest.approx(1.0)
 
 
 def test_paper_stopping_is_the_methods_own():
@@ -308,7 +319,7 @@ def test_files_hold_every_row(tmp_path):
         (dict(planted=(9, 1, 0), threshold=1.0), "seen through the ReLU"),
         (dict(planted=(9, 1, 0), seen="below"), "seen through the ReLU"),
         (dict(planted=(9, 1, 0), methods="gaus-newton"), "did you mean 'gauss-newton'"),
-        (dict(planted=(9, 1, 0), methods=[]), "at least one of gauss-newton"),
+        (dict(planted=(9, 1, 0), methods=[]), "at least one of auto, gauss-newton"),
         (dict(planted=(9, 1, 0), methods=[unrelu.GaussNewton]), r"write GaussNewton\(\) instead of the class"),
         (dict(planted=(9, 1, 0), methods=3), "method must be one of"),
         (dict(planted=(9, 1, 0), stopping="papr"), "did you mean 'paper'"),

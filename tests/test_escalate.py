@@ -40,7 +40,7 @@ class TestPlacement:
         assert blocks
         for rows in blocks:
             assert len(set(rows.tolist())) == len(rows) >= 4
-            assert not np.isnan(observations.data[np.ix_(rows, rows)]).any()
+            assert not np.isnan(observations.block(rows, rows)).any()
 
 
 @pytest.mark.parametrize("name", ["gaussian", "condition-100", "cauchy"])

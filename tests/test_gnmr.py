@@ -13,7 +13,8 @@ from helpers import asymmetric_instance, error, relu_instance
 from unrelu.data.observations import Observations
 from unrelu.loop.history import Stop
 from unrelu.problems.psd import PSDProblem
-from unrelu.solvers.gnmr import GNMR, VARIANTS, lsqr
+from unrelu.solvers.gnmr import GNMR, VARIANTS
+from unrelu.solvers.lsqr import Linearised, lsqr
 
 # Exact to rounding: the authors' code reaches 8e-15.
 EXACT = 1e-13
@@ -83,7 +84,9 @@ def test_lsqr_is_the_minimal_norm_solution_that_scipy_finds(dtype):
     )
     theirs = scipy_lsqr(operator, B.ravel().astype(np.float64), atol=1e-14, btol=1e-14)[0].reshape(80, 3)
     limit = 100 * np.finfo(dtype).eps
-    ours, inner = lsqr(problem.bands, L, R, B.copy(), stop=lambda normal, residual: normal <= limit * residual)
+    ours, inner = lsqr(
+        Linearised(problem.bands, L, R), B.copy(), stop=lambda normal, residual: normal <= limit * residual
+    )
     assert ours.dtype == dtype
     assert 1 < inner < 500
     np.testing.assert_allclose(ours, theirs, atol=2000 * np.finfo(dtype).eps)

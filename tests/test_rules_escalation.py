@@ -8,7 +8,7 @@ import pytest
 
 import unrelu
 from unrelu.auto import escalate
-from unrelu.auto.task import Attempt, Task
+from unrelu.auto.task import Attempt, Plan, Task
 from unrelu.base.budget import OutOfTime, budget, checkpoint, phase
 from unrelu.complete import _settled_by_absence
 from unrelu.data.canonical import canonical_order
@@ -159,7 +159,7 @@ def test_the_residual_of_two_factors_is_not_that_of_the_matrix():
 
 def search(size, passes, tried=(), **known):
     """What would have been tried on a problem of this size, and how many passes over the matrix each start took."""
-    task = SimpleNamespace(problem=SimpleNamespace(size=size, rank=1), solver=None, rng=None)
+    task = SimpleNamespace(problem=SimpleNamespace(size=size, rank=1), solver=None, rng=None, plan=Plan())
     names = list(tried) or ["random"] * len(passes)
     return escalate._Search(task, None, tried=names, passes=list(passes), **{"past_the_limit": False, **known})
 

@@ -39,11 +39,14 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from unrelu.auto.strategy import Auto, Strategy
     from unrelu.base.errors import CompletionWarning, InputError
     from unrelu.certify import certify
     from unrelu.compare import compare
     from unrelu.complete import complete
     from unrelu.complete_distances import complete_distances
+    from unrelu.data.limits import Limits
+    from unrelu.data.source import Source
     from unrelu.distances.edges import EdgeList
     from unrelu.estimators.distances import DistanceCompleter
     from unrelu.estimators.psd import PSDCompleter
@@ -57,12 +60,13 @@ if TYPE_CHECKING:
         RelativeGradientNormBelow,
         Stagnation,
     )
-    from unrelu.model.losses import Observed, OneSided
+    from unrelu.model.factors import Factors, Symmetric, TwoSided
+    from unrelu.model.losses import Loss, Observed, OneSided
     from unrelu.results.certificate import Certificate
     from unrelu.results.comparison import Comparison
     from unrelu.results.completion import Completion
     from unrelu.results.distances import DistanceCompletion
-    from unrelu.solvers import ADMM, GNMR, PAM, SDP, Direct, GaussNewton, GradientDescent, MomentumPAM, ScaledGD
+    from unrelu.solvers import ADMM, GNMR, PAM, SDP, Direct, GaussNewton, GradientDescent, MomentumPAM, ScaledGD, Solver
     from unrelu.starts import (
         Clique,
         Gaussian,
@@ -72,6 +76,7 @@ if TYPE_CHECKING:
         RankIncreasing,
         Shrinking,
         Spectral,
+        Start,
         Tailored,
     )
     from unrelu.uncertainty.error_bars import ErrorBars, Noise
@@ -85,6 +90,7 @@ __all__ = [
     "GNMR",
     "PAM",
     "SDP",
+    "Auto",
     "Certificate",
     "Clique",
     "Comparison",
@@ -96,12 +102,15 @@ __all__ = [
     "DistanceCompletion",
     "EdgeList",
     "ErrorBars",
+    "Factors",
     "GaussNewton",
     "Gaussian",
     "GradientDescent",
     "GradientNormBelow",
     "History",
     "InputError",
+    "Limits",
+    "Loss",
     "MaxIterations",
     "MaxSeconds",
     "MomentumPAM",
@@ -118,10 +127,16 @@ __all__ = [
     "RelativeGradientNormBelow",
     "ScaledGD",
     "Shrinking",
+    "Solver",
+    "Source",
     "Spectral",
     "Stagnation",
+    "Start",
     "Stop",
+    "Strategy",
+    "Symmetric",
     "Tailored",
+    "TwoSided",
     "Verdict",
     "certify",
     "compare",
@@ -132,24 +147,29 @@ __all__ = [
 # Where the names live. They are loaded when first asked for: the command must be able to obey Ctrl-C before NumPy is
 # there, which takes a second, and who wants one name need not wait for scikit-learn.
 _HOMES = {
+    "auto.strategy": "Auto Strategy",
     "base.errors": "CompletionWarning InputError",
     "certify": "certify",
     "compare": "compare",
     "complete": "complete",
     "complete_distances": "complete_distances",
+    "data.limits": "Limits",
+    "data.source": "Source",
     "distances.edges": "EdgeList",
     "estimators.distances": "DistanceCompleter",
     "estimators.psd": "PSDCompleter",
     "loop.history": "History Record Stop Verdict",
     "loop.stopping": "DetailBelow GradientNormBelow MaxIterations MaxSeconds ObjectiveBelow RelativeGradientNormBelow "
     "Stagnation",
-    "model.losses": "Observed OneSided",
+    "model.factors": "Factors Symmetric TwoSided",
+    "model.losses": "Loss Observed OneSided",
     "results.certificate": "Certificate",
     "results.comparison": "Comparison",
     "results.completion": "Completion",
     "results.distances": "DistanceCompletion",
-    "solvers": "ADMM GNMR PAM SDP Direct GaussNewton GradientDescent MomentumPAM ScaledGD",
-    "starts": "Clique Gaussian RandomFill RandomImputation RandomSpectral RankIncreasing Shrinking Spectral Tailored",
+    "solvers": "ADMM GNMR PAM SDP Direct GaussNewton GradientDescent MomentumPAM ScaledGD Solver",
+    "starts": "Clique Gaussian RandomFill RandomImputation RandomSpectral RankIncreasing Shrinking Spectral Start "
+    "Tailored",
     "uncertainty.error_bars": "ErrorBars Noise",
 }
 # Modules that are used by a name of their own: unrelu.datasets.planted(…).

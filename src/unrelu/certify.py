@@ -114,10 +114,7 @@ def certify(
     failures = dict(_failures(observations, problem, factor, found, error, generator))
     loose = np.setdiff1d(loose, np.flatnonzero(found.rank_of == PROVED))
     if loose.size:
-        failures["zeros"] = (
-            f"{named_rows(loose, observations.labels)} {'has' if loose.size == 1 else 'have'} zero on the diagonal, "
-            f"which may be as much as {data_error:g}: that proves nothing of the other entries there"
-        )
+        failures["zeros"] = _loose_zeros(loose, observations, data_error)
     everything = bool((found.rank_of == PROVED).all() and (found.components == 0).all())
     unique = everything and not failures
     symmetric = observations.source.symmetric()
@@ -141,6 +138,14 @@ def certify(
         factor=completion.factor.astype(np.float64),
         planted=known,
         seed=int(generator.integers(2**31)),
+    )
+
+
+def _loose_zeros(rows: NDArray[np.intp], observations: Observations, data_error: float | None) -> str:
+    have = "has" if rows.size == 1 else "have"
+    return (
+        f"{named_rows(rows, observations.labels)} {have} zero on the diagonal, which may be as much as "
+        f"{data_error or 0.0:g}: that proves nothing of the other entries there"
     )
 
 

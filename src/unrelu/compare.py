@@ -8,13 +8,15 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.auto.choices import DEFAULT_METHOD, choose, rank_checked, truth_checked
+from unrelu.auto.choices import rank_checked, truth_checked
+from unrelu.auto.strategy import Once, Strategy, strategy_of
 from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number, unknown_name
 from unrelu.complete import complete
 from unrelu.data import planted as datasets
@@ -41,7 +43,7 @@ def compare(
     rank: int | None = None,
     *,
     planted: tuple[int, int, float] | None = None,
-    methods: str | Solver[Any] | Iterable[str | Solver[Any]] | None = None,
+    methods: Any = None,
     trials: int = 1,
     truth: Any = None,
     threshold: float | None = 0.0,
@@ -67,8 +69,9 @@ def compare(
     planted : tuple (n, r, sigma), optional
         A fresh Gaussian matrix of rank r per trial, with independent noise, of which the ReLU shows the non-negative
         entries. The error is then measured against the noisy M, as in the paper, and against M* beside it.
-    methods : names or Solver objects, optional
-        Default: every method there is.
+    methods : names, Solver or Strategy objects, functions, optional
+        ``auto`` is one of them. A function takes a problem and returns factors. Default: every method that has a name
+        of its own.
     trials : int, default 1
         With ``X`` these differ only in the seed of the start.
     truth : matrix of shape (n, n), optional
@@ -112,18 +115,18 @@ def compare(
         raise InputError(f"budget must be a number of seconds above 0, got {budget!r}")
     if not isinstance(stopping, str) or stopping not in STOPPING:
         raise unknown_name("stopping", stopping, STOPPING)
-    solvers, seeds = _solvers(methods), _seeds(rng, int(trials))
+    strategies, seeds = _strategies(methods), _seeds(rng, int(trials))
     options = dict(threshold=threshold, seen=seen, unknown=unknown)
     about, instance_of = _given(X, rank, truth, options) if planted is None else _planted(planted, rank, truth, options)
-    about |= dict(trials=int(trials), stopping=stopping, budget=float(budget), methods=list(solvers), seeds=seeds)
+    about |= dict(trials=int(trials), stopping=stopping, budget=float(budget), methods=list(strategies), seeds=seeds)
 
     rows: list[Row] = []
     interrupted = False
-    with _gathered_warnings(), _bar(len(seeds) * len(solvers)) if progress else nullcontext() as show:
+    with _gathered_warnings(), _bar(len(seeds) * len(strategies)) if progress else nullcontext() as show:
         try:
             for trial, seed in enumerate(seeds):
                 instance = instance_of(seed)
-                for label, make in solvers.items():
+                for label, make in strategies.items():
                     if show is not None:
                         show(len(rows), label)
                     run = _Run(label, make, instance, stopping, float(budget), trial, seed)
@@ -139,32 +142,37 @@ def compare(
     return Comparison(tuple(rows), about, interrupted)
 
 
-def _solvers(methods: Any) -> dict[str, Callable[[], Solver[Any]]]:
+def _strategies(methods: Any) -> dict[str, Callable[[], Strategy]]:
     """What to run, by the name it goes under; made only when its turn comes, for that may fail."""
     if methods is None:
-        return dict(METHODS)
-    if isinstance(methods, (str, Solver)) or not isinstance(methods, Iterable):
+        methods = list(METHODS)
+    if isinstance(methods, (str, Solver, Strategy)) or not isinstance(methods, Iterable):
         methods = [methods]
-    found: dict[str, Callable[[], Solver[Any]]] = {}
+    found: dict[str, Callable[[], Strategy]] = {}
     for method in methods:
         if isinstance(method, str):
-            name = DEFAULT_METHOD if method == "auto" else method
-            if name not in METHODS:
+            if method != "auto" and method not in METHODS:
                 raise unknown_name("method", method, ["auto", *METHODS])
-            found[name] = METHODS[name]
+            found[method] = partial(strategy_of, method)
         else:
-            solver = choose("method", method, METHODS, Solver, DEFAULT_METHOD)
-            found[_label(solver)] = lambda solver=solver: solver  # type: ignore[misc]
+            strategy = strategy_of(method)
+            found[_label(strategy)] = partial(strategy_of, method)
     if not found:
-        raise InputError(f"methods must name at least one of {', '.join(METHODS)}; got none")
+        raise InputError(f"methods must name at least one of auto, {', '.join(METHODS)}; got none")
     return found
 
 
-def _label(solver: Solver[Any]) -> str:
-    """The method's name, with the parameters that are not its defaults."""
-    fields: Any = dataclasses.fields(solver)  # type: ignore[arg-type]
-    own = [f"{f.name}={value!r}" for f in fields if f.init and (value := getattr(solver, f.name)) != f.default]
-    return f"{solver.name} ({', '.join(own)})" if own else solver.name
+def _label(strategy: Strategy) -> str:
+    """The name, with the parameters that are not their defaults."""
+    asked: Any = strategy.solver if isinstance(strategy, Once) else strategy
+    fields = [f for f in dataclasses.fields(asked) if f.init and f.name != "function"]
+    own = [f"{f.name}={value!r}" for f in fields if (value := getattr(asked, f.name)) != _default(f)]
+    return f"{strategy.name} ({', '.join(own)})" if own else strategy.name
+
+
+def _default(field: Any) -> Any:
+    made = field.default_factory is not dataclasses.MISSING
+    return field.default_factory() if made else field.default
 
 
 def _seeds(rng: Any, trials: int) -> list[int]:
@@ -228,7 +236,7 @@ class _Run:
     """One method on one trial."""
 
     label: str
-    make: Callable[[], Solver[Any]]
+    make: Callable[[], Strategy]
     instance: _Instance
     stopping: str
     budget: float
@@ -272,12 +280,12 @@ class _Run:
                 tracemalloc.stop()
 
     def _complete(self) -> Completion:
-        solver = self.make()
+        strategy = self.make()
         if self.stopping == "paper":
-            solver = dataclasses.replace(solver, stopping="paper")  # type: ignore[type-var]
+            strategy = strategy.stopping_as("paper")
         instance = self.instance
-        rule = solver.rule(None, instance.dtype) | MaxSeconds(self.budget)
-        return complete(instance.X, instance.rank, method=solver, tol=rule, rng=self.seed, **instance.options)
+        rule = strategy.solver.rule(None, instance.dtype) | MaxSeconds(self.budget)
+        return complete(instance.X, instance.rank, method=strategy, tol=rule, rng=self.seed, **instance.options)
 
 
 def _attempt(solve: Callable[[], Completion]) -> tuple[Completion | None, str, str]:

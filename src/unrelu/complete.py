@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.auto.choices import DEFAULT_METHOD, choose, generator_of, rank_checked, stopping_of, truth_checked
+from unrelu.auto.choices import choose, generator_of, kernel_of, rank_checked, stopping_of, truth_checked
 from unrelu.auto.escalate import SMALL
-from unrelu.auto.solving import escalated, run_once
-from unrelu.auto.task import Task
+from unrelu.auto.strategy import Once, Strategy, strategy_of
+from unrelu.auto.task import Attempts, Task
 from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.data.observations import Observations
@@ -28,7 +28,7 @@ from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import LOSSES, Loss
 from unrelu.problems.psd import PSDProblem
 from unrelu.results.completion import Completion
-from unrelu.solvers import METHODS, Solver
+from unrelu.solvers import Solver
 from unrelu.starts import Given
 from unrelu.uncertainty.error_bars import pairs_checked
 
@@ -44,7 +44,7 @@ def complete(
     seen: str = "above",
     unknown: Any = None,
     loss: str | Loss = "auto",
-    method: str | Solver[Any] = "auto",
+    method: str | Solver[Any] | Strategy | Callable[..., Any] = "auto",
     start: Any = "auto",
     tol: float | StoppingRule | None = None,
     max_iter: int | None = None,
@@ -53,6 +53,7 @@ def complete(
     rng: Any = None,
     callback: Callable[[Record], object] | None = None,
     progress: bool = False,
+    kernel: Any = "auto",
 ) -> Completion:
     """Complete a symmetric positive semidefinite matrix of known rank from the entries beyond a threshold.
 
@@ -76,7 +77,7 @@ def complete(
         matrix cannot have it on the unseen side counts as unknown by itself.
     loss : {"auto", "observed", "one-sided"} or Loss
         ``auto``: the method's own.
-    method : str or Solver, default "auto"
+    method : str, Solver, Strategy or callable, default "auto"
         ``auto``, ``gauss-newton``, ``direct``, ``gradient-descent``, ``scaled-gd``, ``pam``, ``momentum-pam``,
         ``gnmr``, ``admm`` or ``sdp``: the names in :data:`unrelu.solvers.METHODS`. With ``auto`` and start ``auto`` one
         start after the other is tried; with a start that you name ``auto`` is ``gauss-newton``.
@@ -102,6 +103,9 @@ def complete(
         Called with each :class:`~unrelu.loop.history.Record`; returning True stops.
     progress : bool, default False
         Show a progress bar on the terminal.
+    kernel : callable, optional
+        What makes the engine of all passes over the matrix from observations and loss, see
+        :class:`unrelu.kernels.Kernel`. ``auto``: the quickest that there is for them.
 
     Returns
     -------
@@ -133,66 +137,80 @@ def complete(
     observations = Observations.of(X, threshold=threshold, seen=seen, unknown=unknown)
     n = observations.size
     rank = rank_checked(rank, n)
-    solver = choose("method", method, METHODS, Solver, DEFAULT_METHOD)
-    auto = isinstance(loss, str) and loss == "auto"
-    chosen_loss = solver.default_loss(observations) if auto else choose("loss", loss, LOSSES, Loss, "")
-    if not solver.accepts(chosen_loss):
-        able = ", ".join(name for name, loss in LOSSES.items() if solver.accepts(loss()))
-        raise InputError(
-            f"method {solver.name!r} minimises {able}, not loss {chosen_loss.name!r}; "
-            "drop loss=, or choose another method"
-        )
-    stopping = stopping_of(tol, max_iter, solver, observations.dtype)
+    strategy = strategy_of(method, _given(start))
+    chosen_loss = _loss(loss, strategy.solver, observations)
+    stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
     truth = None if truth is None else truth_checked(truth, n, observations.labels)
     pairs = pairs_checked(pairs)
     generator = generator_of(rng)
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
 
-    problem = PSDProblem(observations, rank, chosen_loss)
+    problem = PSDProblem(observations, rank, chosen_loss, kernel_of(kernel))
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
-    start = _given(start)
-    auto_all = isinstance(method, str) and method == "auto" and isinstance(start, str) and start == "auto"
     with Bar(problem, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
-        task = Task(problem, solver, stopping, generator, truth, told)
+        task = Task(problem, strategy.solver, stopping, generator, truth, told)
         phases = getattr(callback if bar is None else bar, "phase", None)
         with budget(stopping.time_limit, phases) as clock:
-            attempts = escalated(task) if auto_all and problem.norm > 0 else run_once(task, start)
-            outcome, start_name, missing = attempts.outcome, attempts.start, attempts.undetermined
-    point, unit = outcome.point, observations.unit
+            # Where only zeros were seen there is nothing to search.
+            found = strategy if problem.norm > 0 else Once(strategy.solver)
+            attempts = found.find(task)
+    completion = replace(
+        _completion(task, attempts),
+        method=strategy.method,
+        source=X,
+        pairs=pairs,
+        side=seen,
+        unknown=unknown,
+        seconds=clock.spent,
+        cpu_seconds=clock.cpu_spent,
+    )
+    completion = _looked_at(completion, stopping.time_limit, phases)
+    _warn_of_rows(observations, completion.undetermined_rows)
+    return completion
+
+
+def _loss(loss: Any, solver: Solver[Any], observations: Observations) -> Loss:
+    """The loss that is named, or the method's own; one that the method can minimise."""
+    if isinstance(loss, str) and loss == "auto":
+        return solver.default_loss(observations)
+    chosen = choose("loss", loss, LOSSES, Loss, "")
+    if not solver.accepts(chosen):
+        able = ", ".join(name for name, known in LOSSES.items() if solver.accepts(known()))
+        raise InputError(
+            f"method {solver.name!r} minimises {able}, not loss {chosen.name!r}; drop loss=, or choose another method"
+        )
+    return chosen
+
+
+def _completion(task: Task, attempts: Attempts) -> Completion:
+    """The answer to a task, in the caller's units."""
+    problem, outcome, point = task.problem, attempts.outcome, attempts.outcome.point
+    observations, unit = problem.observations, problem.unit
     misfit = problem.misfit(point.value)
     root = observations.dtype.type(np.sqrt(unit))
     residual = misfit / problem.norm if problem.norm else (0.0 if misfit == 0 else float("inf"))
     said = "; ".join([outcome.verdict.reason, *remarks(observations, point.factor, residual)])
-    completion = Completion(
+    return Completion(
         factor=point.factor * root,
         verdict=Verdict(outcome.verdict.code, said),
         history=outcome.history,
         objective=in_units(point.value, unit, 2),
         residual=residual,
-        method=solver.name,
-        start=start_name,
-        loss=chosen_loss.name,
-        source=X,
+        method=task.solver.name,
+        start=attempts.start,
+        loss=problem.loss.name,
         seen=(observations.count, observations.norm),
         iteration=outcome.iteration,
-        undetermined_rows=missing,
+        undetermined_rows=attempts.undetermined,
         labels=observations.labels,
         left=None if outcome.own is None else outcome.own.left * root,
         right=None if outcome.own is None else outcome.own.right * root,
         apart=outcome.apart,
-        pairs=pairs,
         threshold=observations.threshold,
-        side=seen,
-        unknown=unknown,
-        seconds=clock.spent,
-        cpu_seconds=clock.cpu_spent,
         attempts=tuple(task.journal.attempts),
     )
-    completion = _looked_at(completion, stopping.time_limit, phases)
-    _warn_of_rows(observations, completion.undetermined_rows)
-    return completion
 
 
 def _given(start: Any) -> Any:

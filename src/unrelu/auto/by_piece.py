@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.auto.escalate import LOWER, Attempts, escalate
-from unrelu.auto.task import CUT_SHORT, Task
+from unrelu.auto.escalate import LOWER, escalate
+from unrelu.auto.task import CUT_SHORT, Attempts, Task
 from unrelu.base.budget import checkpoint
 from unrelu.data.pieces import pieces
 from unrelu.judge.floor import noiseless

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from unrelu.base.errors import InputError, is_integer, is_number, positions, unknown_name
 from unrelu.data.inputs import same_labels
+from unrelu.data.observations import Observations
+from unrelu.kernels import Kernel, kernel_for
 from unrelu.loop.stopping import MaxIterations, StoppingRule
+from unrelu.model.losses import Loss
 from unrelu.solvers import Solver
 
-__all__ = ["DEFAULT_METHOD", "choose", "generator_of", "rank_checked", "stopping_of", "truth_checked"]
+__all__ = ["DEFAULT_METHOD", "choose", "generator_of", "kernel_of", "rank_checked", "stopping_of", "truth_checked"]
 
 Array = NDArray[np.floating[Any]]
 Named = TypeVar("Named")
@@ -47,6 +50,15 @@ def choose(what: str, value: Any, table: Mapping[str, type[Named]], kind: type[N
     raise InputError(
         f"{what} must be one of {', '.join(accepted)}{others}, or a {kind.__name__}; got {type(value).__name__}"
     )
+
+
+def kernel_of(kernel: Any) -> Callable[[Observations, Loss], Kernel]:
+    """What makes a kernel: the caller's own, or the quickest that there is."""
+    if isinstance(kernel, str) and kernel == "auto":
+        return kernel_for
+    if not callable(kernel):
+        raise InputError(f"kernel must be 'auto', or make a kernel from observations and loss; got {kernel!r}")
+    return kernel
 
 
 def stopping_of(tol: Any, max_iter: Any, solver: Solver[Any], dtype: np.dtype[Any]) -> StoppingRule:

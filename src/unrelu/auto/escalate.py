@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.auto.restarts import restarts
-from unrelu.auto.task import CUT_SHORT, Task
+from unrelu.auto.task import CUT_SHORT, Attempts, Plan, Task
 from unrelu.base.budget import phase
 from unrelu.judge.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.judge.held_out import HeldOut
@@ -29,7 +29,7 @@ from unrelu.starts import Start
 from unrelu.starts.continuation import RankIncreasing, Shrinking, staircase
 from unrelu.starts.spectral import Tailored
 
-__all__ = ["Attempts", "escalate"]
+__all__ = ["escalate"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -41,8 +41,6 @@ SMALL, DOZENS = 100, 40
 SIDE_BY_SIDE, MANY = 2, "many at once"
 # Dozens of starts around a fit that is at the noise already, as often as they lead lower.
 CHECK = "dozens at once"
-# Passes over the matrix (evaluations and curvature products) after which no further start is tried.
-BUDGET = 20_000
 # Further starts worth so many times the first fit: only then "nothing lower was found" says anything.
 TEN_TIMES = 10.0
 # How far a further start is followed before it is asked whether it leads lower by this share.
@@ -55,16 +53,6 @@ STARTS_PAST_THE_LIMIT, ROUNDS_PAST_THE_LIMIT = 6, 2
 SHARP = {"float64": 1e-12, "float32": 1e-5}
 # Steps in which rows with a place and those without are fitted together, where there is noise.
 TOGETHER = 30
-
-
-@dataclass(frozen=True, eq=False)
-class Attempts:
-    """The attempt that is returned, and what was tried on the way to it."""
-
-    outcome: Outcome
-    start: str
-    tried: tuple[str, ...]
-    undetermined: NDArray[np.intp]  # rows without a place among the others
 
 
 def escalate(task: Task, given: tuple[str, Array] | None = None) -> Attempts:
@@ -190,7 +178,7 @@ class _Search:
     def _tried_enough(self) -> bool:
         if self.problem.size <= SMALL and self.starts < DOZENS:
             return False
-        return self._ten_times() or sum(self.passes) > BUDGET
+        return self._ten_times() or sum(self.passes) > self.task.plan.passes
 
     @property
     def starts(self) -> int:
@@ -238,7 +226,7 @@ class _Search:
         return HeldOut.of(self.problem, self.best.point.factor, self.task.solver, self.task.rng)
 
     def _starts_and_checks(self) -> Iterator[tuple[str, Callable[[Array | None], Outcome]]]:
-        """The starts; whenever one of them leads to the noise of a small problem, dozens around it."""
+        """The starts of the plan; whenever one of them leads to the noise of a small problem, dozens around it."""
         for start in self._starts():
             yield start
             while self._at_floor() and self._to_check():
@@ -246,24 +234,38 @@ class _Search:
                 yield CHECK, self._fitting(CHECK, dozens)
 
     def _starts(self) -> Iterator[tuple[str, Callable[[Array | None], Outcome]]]:
-        """Names, and what makes an outcome from the best factor so far (in units)."""
-        problem, rng = self.problem, self.task.rng
-        observations, rank = problem.observations, problem.rank
-        root = problem.dtype.type(np.sqrt(observations.unit))
-
-        def fresh(start: Start) -> Callable[[Array | None], Outcome]:
-            return self._fitting(start.name, lambda _: start(observations, rank, rng) / root)
-
+        """Names, and what makes an outcome from the best factor so far (in units): those that the plan names."""
+        problem, rng, plan = self.problem, self.task.rng, self.task.plan.starts
         if self.given is not None:
             name, factor = self.given
             yield name, self._fitting(name, lambda _: factor)
+        tried = self.given is not None
+        for name, make in self._first_starts():
+            if name in plan:
+                tried = True
+                yield name, make
+        if Plan.FURTHER in plan:
+            for name, draw in restarts(problem, rng):
+                yield name, self._fitting(name, draw)
+        elif not tried:  # none of the plan can be made here
+            yield "tailored", self._fresh(Tailored())
+
+    def _fresh(self, start: Start) -> Callable[[Array | None], Outcome]:
+        observations, rank = self.problem.observations, self.problem.rank
+        root = self.problem.dtype.type(np.sqrt(observations.unit))
+        return self._fitting(start.name, lambda _: start(observations, rank, self.task.rng) / root)
+
+    def _first_starts(self) -> Iterator[tuple[str, Callable[[Array | None], Outcome]]]:
+        problem, rng = self.problem, self.task.rng
+        observations, rank = problem.observations, problem.rank
+        root = problem.dtype.type(np.sqrt(observations.unit))
         if self.placement is not None:
             placed = self.placement
             if placed.placed.all():
                 yield "clique", self._fitting("clique", lambda _: placed.factor)
             else:
                 yield "clique", lambda _: self._part_and_rest(placed)
-        yield "tailored", fresh(Tailored())
+        yield "tailored", self._fresh(Tailored())
         yield (
             "staircase",
             self._fitting(
@@ -271,13 +273,11 @@ class _Search:
                 lambda best: Tailored()(observations, rank, rng) / root if best is None else staircase(problem, best),
             ),
         )
-        yield "rank-increasing", fresh(RankIncreasing())
-        yield "shrinking", fresh(Shrinking())
+        yield "rank-increasing", self._fresh(RankIncreasing())
+        yield "shrinking", self._fresh(Shrinking())
         if self._few_unknowns:
             for _ in range(SIDE_BY_SIDE):
                 yield MANY, self._fitting(MANY, lambda best: best_of_many(problem, rng, best))
-        for name, make in restarts(problem, rng):
-            yield name, self._fitting(name, make)
 
     def _fitting(self, name: str, make: Callable[[Array | None], Array]) -> Callable[[Array | None], Outcome]:
         task, rule = self.task, self._rule()

@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from unrelu.auto.by_piece import complete_by_piece
 from unrelu.auto.choices import choose
-from unrelu.auto.escalate import Attempts
-from unrelu.auto.task import Task
+from unrelu.auto.task import CUT_SHORT, Attempts, Task
 from unrelu.base.budget import OutOfTime, phase, unlimited
 from unrelu.base.errors import InputError
 from unrelu.data.canonical import canonical_order
 from unrelu.data.observations import Observations
 from unrelu.judge.verdicts import judged
 from unrelu.loop.history import Stop, Verdict
-from unrelu.loop.run import run
+from unrelu.loop.run import Watch, run
 from unrelu.placing.placement import undetermined
 from unrelu.problems.psd import Point
 from unrelu.solvers import Solver
@@ -60,10 +59,11 @@ def run_once(task: Task, start: Any) -> Attempts:
         phase("starting")
         factors, name = _starting_factors(start, task.solver, observations, problem.rank, task.rng)
         phase("fitting")
-        outcome = run(problem, task.solver, factors, task.stopping, truth=task.truth, callback=task.callback)
+        outcome = run(problem, task.solver, factors, task.stopping, watch=Watch(task.truth, task.callback))
         outcome = replace(outcome, verdict=_zeros(outcome.verdict)) if problem.norm == 0 else outcome
         task.offer(name, outcome.point)
-        outcome = outcome if problem.norm == 0 else judged(problem, outcome, task.solver, task.rng)
+        if problem.norm > 0 and outcome.verdict.code not in CUT_SHORT:
+            outcome = judged(problem, outcome, task.solver, task.rng)
         missing = undetermined(observations, problem.rank, outcome.point.factor, None)
         return Attempts(outcome, name, (name,), missing)
     except (KeyboardInterrupt, OutOfTime) as end:

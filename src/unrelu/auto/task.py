@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.data.pieces import named_rows
+from unrelu.judge.verdicts import judged
 from unrelu.loop.history import History, Record, Stop, Verdict
-from unrelu.loop.run import Outcome, run
+from unrelu.loop.run import Outcome, Watch, run
 from unrelu.loop.stopping import StoppingRule
 from unrelu.placing.attach import bands
+from unrelu.placing.placement import undetermined
 from unrelu.problems.psd import Point, PSDProblem
 from unrelu.solvers import Solver
 
-__all__ = ["CUT_SHORT", "Attempt", "Task"]
+__all__ = ["CUT_SHORT", "Attempt", "Attempts", "Plan", "Task"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -38,6 +40,36 @@ class Attempt:
         """From what :func:`dataclasses.asdict` made of it; what JSON cannot say was infinite."""
         objective = stored["objective"]
         return cls(stored["start"], float("inf") if objective is None else objective, Stop(stored["code"]))
+
+
+@dataclass(frozen=True, eq=False)
+class Attempts:
+    """The attempt that is returned, and what was tried on the way to it."""
+
+    outcome: Outcome
+    start: str
+    tried: tuple[str, ...]
+    undetermined: NDArray[np.intp]  # rows without a place among the others
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which starts are tried, and the passes over the matrix after which no further one is."""
+
+    # What all further starts of a small problem are called together.
+    FURTHER: ClassVar[str] = "restarts"
+    KNOWN: ClassVar[Mapping[str, str]] = {
+        "clique": "rows placed by linear equations from a block that was seen in full",
+        "tailored": "top eigenvectors, with unseen entries drawn on the side where they lie",
+        "staircase": "from the best so far up to higher ranks and back down",
+        "rank-increasing": "from rank one up, a direction of the residual at a time",
+        "shrinking": "from twice the rank down, a direction at a time",
+        "many at once": "hundreds of random starts side by side, where there are few unknowns",
+        "restarts": "dozens of random, wider and shaken starts, where there are few rows",
+    }
+
+    starts: tuple[str, ...] = tuple(KNOWN)
+    passes: int = 20_000
 
 
 @dataclass(eq=False)
@@ -65,6 +97,8 @@ class Task:
     rng : Generator
     truth : ndarray of shape (n, n) or None
     callback : callable or None
+    plan : Plan
+        For the strategy ``auto``.
     """
 
     problem: PSDProblem
@@ -73,6 +107,7 @@ class Task:
     rng: np.random.Generator
     truth: Array | None = None
     callback: Callable[[Record], object] | None = None
+    plan: Plan = field(default_factory=Plan)
     journal: _Journal = field(default_factory=_Journal)
     # How a factor of this part becomes one of the whole matrix, in units of the whole; None for the whole itself.
     embed: Callable[[Array], Array] | None = None
@@ -115,7 +150,7 @@ class Task:
         first = factor.astype(self.problem.dtype)
         told = None if self.callback is None else self._numbered
         rule = self.stopping if stopping is None else stopping
-        outcome = run(self.problem, self.solver, (first, first), rule, truth=self.truth, callback=told)
+        outcome = run(self.problem, self.solver, (first, first), rule, watch=Watch(self.truth, told))
         began, before = len(self.journal.records), self.journal.records
         seconds, cpu = (before[-1].seconds, before[-1].cpu_seconds) if before else (0.0, 0.0)
         number = len(self.journal.attempts)
@@ -133,6 +168,14 @@ class Task:
         self.journal.attempts.append(Attempt(name, ended, outcome.verdict.code))
         self.offer(name, outcome.point)
         return replace(outcome, iteration=outcome.iteration + began)
+
+    def answer(self, outcome: Outcome) -> Attempts:
+        """What a strategy returns: an outcome of one of its attempts, judged as that of a named method is."""
+        problem = self.problem
+        judged_ = judged(problem, outcome, self.solver, self.rng)
+        missing = undetermined(problem.observations, problem.rank, outcome.point.factor, None)
+        tried = tuple(attempt.start for attempt in self.journal.attempts)
+        return Attempts(replace(judged_, history=self.history), self.journal.start, tried, missing)
 
     def offer(self, name: str, point: Point) -> None:
         """Keep a point, if it is the lowest of the whole matrix so far: what an interrupt would leave."""

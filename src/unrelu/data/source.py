@@ -36,15 +36,17 @@ class Source:
     --------
     A matrix that is nowhere stored:
 
-    >>> class Hilbert(Source):
+    >>> class Products(Source):
     ...     shape, dtype = (50, 50), np.dtype(np.float64)
     ...
     ...     def block(self, rows, cols):
-    ...         i, j = (np.arange(50)[place] for place in (rows, cols))
-    ...         return 1 / (1.0 + i[:, None] + j)
+    ...         i, j = (np.arange(50)[place] - 20.0 for place in (rows, cols))
+    ...         product = np.outer(i, j)
+    ...         return np.where(product >= 0, product, np.nan)  # only these are seen
     >>> import unrelu
-    >>> unrelu.complete(Hilbert(), rank=3, threshold=None, rng=0).residual < 1e-2
-    True
+    >>> found = unrelu.complete(Products(), rank=1)
+    >>> found.verdict.code.value, round(float(found.entries(0, 49)), 6)
+    ('fitted', -580.0)
     """
 
     shape: tuple[int, int]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unrelu.data.observations import Observations
 from unrelu.data.planted import Planted, planted
-from unrelu.loop.run import Outcome, run
+from unrelu.loop.run import Outcome, Watch, run
 from unrelu.loop.stopping import GradientNormBelow, MaxIterations
 from unrelu.model.factors import distance
 from unrelu.problems.psd import PSDProblem
@@ -64,7 +64,7 @@ def descend(
     solver = GradientDescent(step_size=step / (norm * unit))
     scaled = start / np.sqrt(unit)
     rule = GradientNormBelow(gradient) | MaxIterations(most)
-    return Descent(problem, run(problem, solver, (scaled, scaled), rule, truth=truth))
+    return Descent(problem, run(problem, solver, (scaled, scaled), rule, watch=Watch(truth)))
 
 
 def paper_start(

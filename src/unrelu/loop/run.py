@@ -17,7 +17,7 @@ from unrelu.loop.stopping import StoppingRule
 from unrelu.model.factors import Factors
 from unrelu.problems.protocol import Point, Problem
 
-__all__ = ["Outcome", "run"]
+__all__ = ["Method", "Outcome", "Watch", "run"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -45,6 +45,22 @@ class Method(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class Watch:
+    """Who looks on while a run goes on: a truth to measure errors against, and a callback that may stop it.
+
+    The truth, of shape (n, n), is for the record only. The callback is called with each record; returning True stops.
+    """
+
+    truth: Array | None = None
+    callback: Callable[[Record], object] | None = None
+
+    def asks_to_stop(self, record: Record) -> bool:
+        """Tell the callback, if there is one."""
+        answer = None if self.callback is None else self.callback(record)
+        return isinstance(answer, (bool, np.bool_)) and bool(answer)
+
+
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """The point a run returns, how it ended, and what happened.
 
@@ -68,8 +84,7 @@ def run(
     start: tuple[Array, Array],
     stopping: StoppingRule,
     *,
-    truth: Array | None = None,
-    callback: Callable[[Record], object] | None = None,
+    watch: Watch | None = None,
     keep: bool = True,
 ) -> Outcome:
     """Step until a rule stops.
@@ -84,10 +99,8 @@ def run(
     start : pair of ndarray of shape (n, rank)
         Where to start.
     stopping : StoppingRule
-    truth : ndarray of shape (n, n), optional
-        For the record only.
-    callback : callable, optional
-        Called with each record; returning True stops.
+    watch : Watch, optional
+        Who looks on.
     keep : bool, default True
         Whether Ctrl-C and the end of the time return the best point; else they are raised, for a step on the way.
 
@@ -95,14 +108,14 @@ def run(
     -------
     Outcome
     """
-    history = History()
-    clock = _Clock()
+    history, clock = History(), _Clock()
+    watch = Watch() if watch is None else watch
     state, first, best = None, 0.0, _Best()
     try:
         while True:
             with clock, np.errstate(all="ignore"):  # what overflows shows as divergence, in words
                 state = solver.start(problem, *start) if state is None else solver.step(problem, state)
-            history.append(_record(len(history), problem, solver, state, clock, truth))
+            history.append(_record(len(history), problem, solver, state, clock, watch.truth))
             first = state.objective if len(history) == 1 else first
             best.offer(state, history[-1])
             verdict = (
@@ -110,7 +123,7 @@ def run(
                 or stopping.check(history, problem)
                 or _stuck(state, history, problem)
             )
-            if callback is not None and _is_true(callback(history[-1])) and verdict is None:
+            if watch.asks_to_stop(history[-1]) and verdict is None:
                 verdict = Verdict(Stop.CALLBACK, f"the callback asked to stop after iteration {history[-1].iteration}")
             if verdict is not None:
                 if verdict.converged:
@@ -127,10 +140,6 @@ def run(
         )
         with unlimited():
             return best.outcome(problem, Verdict(code, words), history)
-
-
-def _is_true(answer: object) -> bool:
-    return isinstance(answer, (bool, np.bool_)) and bool(answer)
 
 
 class _Clock:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +13,9 @@ from unrelu.kernels.bands import Band, BandKernel
 from unrelu.loop.stopping import DetailBelow, StoppingRule
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Solver, TwoFactorIterate
+from unrelu.solvers.lsqr import Linearised, lsqr
 
-__all__ = ["GNMR", "VARIANTS", "lsqr"]
+__all__ = ["GNMR", "VARIANTS"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -129,7 +129,7 @@ class GNMR(Solver[_State]):
             return normal <= max(enough, tolerance * norm * residual)
 
         B = _right_hand_side(kernel, L, R, alpha)
-        X, inner = lsqr(kernel, L, R, B, stop=stop, least=tolerance, max_inner=self.max_inner)
+        X, inner = lsqr(Linearised(kernel, L, R), B, stop=stop, least=tolerance, max_inner=self.max_inner)
         keep = dtype.type((1 - alpha) / 2)
         left, right = keep * L + X[: len(L)], keep * R + X[len(L) :]
         change = _change(left, right, L, R)
@@ -137,22 +137,14 @@ class GNMR(Solver[_State]):
         idle = 0 if share < state.smallest or share > np.sqrt(np.finfo(dtype).eps) else state.idle + 1
         stuck = "the estimate no longer settles further: rounding level" if idle > PATIENCE else None
         details = {"change": change, "inner": float(inner)}
-        return _measured(problem, left, right, details, stuck, min(share, state.smallest), idle)
+        found = _measured(problem, left, right, details)
+        return replace(found, stuck=stuck, smallest=min(share, state.smallest), idle=idle)
 
 
-def _measured(
-    problem: PSDProblem,
-    left: Array,
-    right: Array,
-    details: dict[str, float],
-    stuck: str | None = None,
-    smallest: float = np.inf,
-    idle: int = 0,
-) -> _State:
+def _measured(problem: PSDProblem, left: Array, right: Array, details: dict[str, float]) -> _State:
     value, ZR, ZL = problem.bands.evaluate(left, right)
     gradient_norm = float(np.hypot(np.linalg.norm(ZR), np.linalg.norm(ZL))) / 2
-    details = {"residual": float(np.sqrt(4 * value)), **details}
-    return _State(left, right, float(value), gradient_norm, details, stuck, smallest, idle)
+    return _State(left, right, float(value), gradient_norm, {"residual": problem.misfit(value), **details})
 
 
 def _apart(problem: PSDProblem, state: _State) -> Array:
@@ -198,107 +190,3 @@ def _right_hand_side(kernel: BandKernel, L: Array, R: Array, alpha: float) -> Ar
 
     kernel.over(visit)
     return B
-
-
-def lsqr(
-    kernel: BandKernel,
-    L: Array,
-    R: Array,
-    B: Array,
-    *,
-    stop: Callable[[float, float], bool],
-    least: float = 0.0,
-    max_inner: int = 2000,
-) -> tuple[Array, int]:
-    """The minimal-norm least-squares solution of A(L̃, R̃) = (L R̃ᵀ + L̃ Rᵀ)_Ω = B, by LSQR.
-
-    Golub and Kahan's bidiagonalisation needs the operator and its adjoint Z ↦ (Z R, Zᵀ L) in turn. A band of rows goes
-    through both while it is in cache, so that an inner step costs one trip over the matrix.
-
-    Parameters
-    ----------
-    kernel : BandKernel
-        Whose ``seen`` entries are Ω.
-    L, R : ndarray of shape (n, rank)
-    B : ndarray of shape (n, n)
-        Zero off Ω. Overwritten.
-    stop : callable
-        Told ‖Aᵀρ‖ and ‖ρ‖ for the residual ρ after each step; True ends.
-    least : float
-        End when ‖ρ‖ ≤ least · ‖B‖.
-    max_inner : int
-
-    Returns
-    -------
-    X : ndarray of shape (2n, rank)
-        L̃ above R̃.
-    inner : int
-        How many steps were taken.
-    """
-    n = len(L)
-
-    def adjoint(band: Band, rows: Array, out: Array, below: Array) -> float:
-        out[band.rows] = rows @ R
-        below += rows.T @ L[band.rows]
-        flat = rows.ravel()
-        return float(np.dot(flat, flat))
-
-    def gather(parts: list[tuple[float, Array]], out: Array) -> float:
-        out[n:] = sum(below for _, below in parts)
-        return float(np.sqrt(sum(square for square, _ in parts)))
-
-    def first(chunk: list[Band]) -> tuple[float, Array]:
-        below = np.zeros_like(R)
-        return sum(adjoint(band, B[band.rows], V, below) for band in chunk), below
-
-    X, V = np.zeros((2 * n, L.shape[1]), L.dtype), np.empty((2 * n, L.shape[1]), L.dtype)
-    size = beta = gather(kernel.over(first), V)
-    length = _normalise(V)  # of Aᵀb; α is that over β
-    if not (beta > 0 and length > 0):
-        return X, 0
-    alpha = length / beta
-    W, G = V.copy(), np.empty_like(V)
-    rest, rho_bar = beta, alpha
-    left, right = np.hstack([L, L]), np.hstack([R, R])
-    r = L.shape[1]
-    for count in range(1, max_inner + 1):
-        left[:, r:], right[:, :r] = V[:n], V[n:]
-        share = alpha / beta  # the rows of B are kept unscaled: B = βu
-
-        def advance(chunk: list[Band], share: float = share) -> tuple[float, Array]:
-            below, square = np.zeros_like(R), 0.0
-            for band in chunk:
-                product = left[band.rows] @ right.T
-                np.multiply(product, band.seen, out=product)
-                rows = B[band.rows]
-                np.multiply(rows, -share, out=rows)
-                np.add(rows, product, out=rows)
-                square += adjoint(band, rows, G, below)
-            return square, below
-
-        beta = gather(kernel.over(advance), G)
-        if beta > 0:
-            np.multiply(G, 1 / beta, out=G)
-            np.multiply(V, -beta, out=V)
-            np.add(V, G, out=V)
-            alpha = _normalise(V)
-        else:
-            alpha = 0.0
-        rho = float(np.hypot(rho_bar, beta))
-        c, s = rho_bar / rho, beta / rho
-        theta, rho_bar = s * alpha, -c * alpha
-        X += (c * rest / rho) * W
-        rest *= s
-        if rest <= least * size or stop(rest * alpha * abs(c), rest) or not alpha > 0:
-            return X, count
-        np.multiply(W, -theta / rho, out=W)
-        np.add(W, V, out=W)
-    return X, max_inner
-
-
-def _normalise(V: Array) -> float:
-    """Divide by the norm, in place, and return it."""
-    norm = float(np.linalg.norm(V))
-    if norm > 0:
-        np.multiply(V, 1 / norm, out=V)
-    return norm

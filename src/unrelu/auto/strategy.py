@@ -1,0 +1,164 @@
+"""How a task is solved: one method from one start, or a plan of several; an object that can be printed and replaced."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeVar
+
+from unrelu.auto.choices import DEFAULT_METHOD, choose
+from unrelu.auto.solving import escalated, run_once
+from unrelu.auto.task import Attempts, Plan, Task
+from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
+from unrelu.loop.stopping import MaxSeconds, StoppingRule
+from unrelu.solvers import METHODS, GaussNewton, Solver
+from unrelu.solvers.function import Function
+
+__all__ = ["Auto", "Once", "Strategy", "strategy_of"]
+
+Own = TypeVar("Own", bound="Strategy")
+
+
+class Strategy:
+    """What finds the answer to a task; ``solver`` runs its attempts and says which loss and which tolerance are meant.
+
+    Examples
+    --------
+    A strategy of one's own: three random starts, the best of which is returned.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class BestOfThree(Strategy):
+    ...     name = "best-of-three"
+    ...
+    ...     def find(self, task):
+    ...         n, r = task.problem.size, task.problem.rank
+    ...         tried = [task.attempt("random", task.rng.standard_normal((n, r))) for _ in range(3)]
+    ...         return task.answer(min(tried, key=lambda outcome: outcome.point.value))
+    >>> import numpy as np, unrelu
+    >>> X = np.outer([1.0, 2, 3, 4], [1.0, 2, 3, 4])
+    >>> found = unrelu.complete(X, rank=1, method=BestOfThree(), rng=0)
+    >>> found.method, len(found.attempts), found.verdict.code.value
+    ('best-of-three', 3, 'fitted')
+    """
+
+    name: ClassVar[str]
+    solver: Solver[Any] = GaussNewton()
+
+    @property
+    def method(self) -> str:
+        """What a completion calls its method."""
+        return self.name
+
+    def find(self, task: Task) -> Attempts:
+        """Solve the task, and say what was tried."""
+        raise NotImplementedError
+
+    def limited(self, stopping: StoppingRule) -> StoppingRule:
+        """A caller's stopping rule with this strategy's own limits."""
+        return stopping
+
+    def stopping_as(self: Own, stopping: str) -> Own:
+        """The same with its method's rule relative to the data, or the paper's absolute one."""
+        changed: Any = replace(self.solver, stopping=stopping)  # type: ignore[type-var]
+        return dataclasses.replace(self, solver=changed)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True)
+class Once(Strategy):
+    """One method from one start."""
+
+    solver: Solver[Any]
+    start: Any = "auto"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """That of the method."""
+        return self.solver.name
+
+    def find(self, task: Task) -> Attempts:
+        """One run."""
+        return run_once(task, self.start)
+
+
+@dataclass(frozen=True)
+class Auto(Strategy):
+    """What ``method="auto"`` does: one start after the other, the cheapest first, until the fit is at its floor.
+
+    Parameters
+    ----------
+    starts : tuple of str
+        Which starts, of the names in :attr:`Plan.KNOWN`, in that order.
+    passes : int, default 20,000
+        Passes over the matrix (evaluations and products with the curvature) after which no further start is tried.
+    seconds : float, optional
+        The most that a call may take by the clock; the best so far is returned then.
+    solver : Solver, default GaussNewton()
+        What runs every attempt.
+
+    Examples
+    --------
+    >>> print(Auto(starts=("clique", "tailored"), seconds=60))
+    auto: gauss-newton from one start after the other, until the fit is at its floor
+      1. clique: rows placed by linear equations from a block that was seen in full
+      2. tailored: top eigenvectors, with unseen entries drawn on the side where they lie
+    at most 20000 passes over the matrix and 60 seconds; pieces that never see each other are solved one by one
+    """
+
+    starts: tuple[str, ...] = tuple(Plan.KNOWN)
+    passes: int = Plan.passes
+    seconds: float | None = None
+    solver: Solver[Any] = field(default_factory=GaussNewton)
+
+    name = "auto"
+
+    @property
+    def method(self) -> str:
+        """That of its solver."""
+        return self.solver.name
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.starts, tuple) or not self.starts:
+            raise InputError(
+                f"starts of auto must be a tuple of names such as ('clique', 'tailored'), got {self.starts!r}"
+            )
+        for name in self.starts:
+            if name not in Plan.KNOWN:
+                raise unknown_name("start of auto", name, Plan.KNOWN)
+        if not (is_integer(self.passes) and self.passes > 0):
+            raise InputError(f"passes of auto must be an integer ≥ 1, got {self.passes!r}")
+        if self.seconds is not None and not (is_number(self.seconds) and self.seconds > 0):
+            raise InputError(f"seconds of auto must be a number above 0, or None for no limit; got {self.seconds!r}")
+
+    def find(self, task: Task) -> Attempts:
+        """Follow the plan."""
+        return escalated(replace(task, plan=Plan(self.starts, self.passes)))
+
+    def limited(self, stopping: StoppingRule) -> StoppingRule:
+        """With the seconds of the plan."""
+        return stopping if self.seconds is None else stopping | MaxSeconds(self.seconds)
+
+    def __str__(self) -> str:
+        known = [name for name in Plan.KNOWN if name in self.starts]
+        lines = [f"  {k}. {name}: {Plan.KNOWN[name]}" for k, name in enumerate(known, 1)]
+        most = f"at most {self.passes} passes over the matrix"
+        most += "" if self.seconds is None else f" and {self.seconds:g} seconds"
+        head = f"auto: {self.solver.name} from one start after the other, until the fit is at its floor"
+        return "\n".join([head, *lines, f"{most}; pieces that never see each other are solved one by one"])
+
+
+def strategy_of(method: Any, start: Any = "auto") -> Strategy:
+    """What a caller names as method, with the start that belongs to it.
+
+    ``auto`` from a start that is named is one run of its method.
+    """
+    named = not (isinstance(start, str) and start == "auto")
+    if isinstance(method, str) and method == "auto":
+        return Once(METHODS[DEFAULT_METHOD](), start) if named else Auto()
+    if isinstance(method, Strategy):
+        if named:
+            raise InputError(f"strategy {method.name!r} has starts of its own; drop start=, or name a method instead")
+        return method
+    if callable(method) and not isinstance(method, (Solver, type)):
+        return Once(Function(method), start)
+    return Once(choose("method", method, METHODS, Solver, DEFAULT_METHOD), start)

@@ -1,0 +1,102 @@
+"""A plain function as a method: it is called once, and what it returns is judged like any other answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.base.errors import InputError
+from unrelu.loop.history import History, Stop, Verdict
+from unrelu.loop.states import Iterate, PointIterate, TwoFactorIterate
+from unrelu.loop.stopping import Scaled, StoppingRule
+from unrelu.model.factors import Factors, Symmetric
+from unrelu.problems.psd import PSDProblem
+from unrelu.solvers.base import Solver
+
+__all__ = ["Function"]
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class _Returned(StoppingRule):
+    name: str
+
+    def check(self, history: History, problem: Scaled) -> Verdict | None:
+        """At once."""
+        return Verdict(Stop.CONVERGED, f"{self.name} has returned")
+
+
+@dataclass(frozen=True)
+class Function(Solver[Iterate]):
+    """``function(problem)`` returns :class:`~unrelu.Factors`, or U alone, in units of the problem; its own author's.
+
+    Parameters
+    ----------
+    function : callable
+        From a :class:`~unrelu.problems.PSDProblem` to factors.
+    stopping : {"relative", "paper"}
+        Without meaning here.
+
+    Examples
+    --------
+    >>> import unrelu
+    >>> def top_eigenvectors(problem):
+    ...     everyone = np.arange(problem.size)
+    ...     values, _ = problem.observations.pairs(everyone, everyone)
+    ...     sizes, vectors = np.linalg.eigh(values)
+    ...     return vectors[:, -problem.rank :] * np.sqrt(np.maximum(sizes[-problem.rank :], 0))
+    >>> X = np.outer([1.0, 2, 3], [1.0, 2, 3])
+    >>> found = unrelu.complete(X, rank=1, method=top_eigenvectors)
+    >>> found.method, found.verdict.code.value
+    ('top_eigenvectors', 'fitted')
+    """
+
+    function: Callable[[PSDProblem], Factors | Array]
+    stopping: str = "relative"
+
+    squared_only = False
+    default_start = None
+    takes_start = False
+    max_iter = 1
+    default_tol: ClassVar = {"float64": 1e-9, "float32": 1e-4}
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """That of the function."""
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def check(self) -> None:
+        """A function can be called."""
+        self.need(callable(self.function), "function", "callable")
+
+    def relative_rule(self, tol: float) -> StoppingRule:
+        """It has returned."""
+        return _Returned(self.name)
+
+    def paper_rule(self) -> StoppingRule:
+        """It has returned."""
+        return _Returned(self.name)
+
+    def start(self, problem: PSDProblem, left: Array, right: Array) -> Iterate:
+        """Everything happens here."""
+        found = self.function(problem)
+        factors = found if isinstance(found, Factors) else Symmetric(np.asarray(found))
+        wanted = (problem.size, problem.rank)
+        for factor in (factors.left, factors.right):
+            if factor.shape != wanted or not np.isfinite(factor).all():
+                raise InputError(
+                    f"method {self.name!r} must return finite factors of shape {wanted}, got shape {factor.shape}"
+                )
+        if factors.left is factors.right:
+            return PointIterate(problem.evaluate(factors.left.astype(problem.dtype)))
+        value, _, _ = problem.bands.products(factors.left, factors.right, None, None)
+        return TwoFactorIterate(factors.left, factors.right, value)
+
+    def step(self, problem: PSDProblem, state: Iterate) -> Iterate:
+        """There is no second step."""
+        return state

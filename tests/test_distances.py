@@ -361,8 +361,8 @@ def test_sparse_neighbours_are_settled_in_groups():
 
 
 def test_polishing_takes_back_the_word_for_what_rounding_moves():
-    from unrelu.distances.network import Network
     from unrelu.distances.polish import polished
+    from unrelu.problems.network import Network
 
     truth = points_in_cube(30, 2, rng=0)
     # The last point hangs on two others almost in line with it: fixed on paper, soft in fact.

@@ -8,9 +8,10 @@ import pytest
 import unrelu
 from unrelu import InputError, complete_distances
 from unrelu.distances.handedness import turned_groups
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.refine import refine
 from unrelu.io.measurements import read_distances
+from unrelu.problems.distances import DistanceProblem
+from unrelu.problems.network import Misfit, Network
 
 nan = np.nan
 TRIANGLE = np.ones((3, 3)) - np.eye(3)
@@ -176,9 +177,10 @@ def test_half_a_helix_of_the_wrong_hand_is_turned_back():
     first, second = np.nonzero(np.triu(apart(truth) <= 7, 1))
     D = apart(truth)[first, second] + 0.3 * rng.standard_normal(len(first))
     network, misfit = Network(80, 3, first, second, D, np.ones(len(first))), Misfit(absence=False)
-    right = refine(network, truth, misfit, max_iter=60, tol=1e-8)
+    problem = DistanceProblem(network, misfit)
+    right = refine(problem, truth, max_iter=60, tol=1e-8)
     bent = truth * np.where(t < 40, -1.0, 1.0)[:, None] ** [1, 0, 0]
-    wrong = refine(network, bent, misfit, max_iter=60, tol=1e-8)
+    wrong = refine(problem, bent, max_iter=60, tol=1e-8)
     assert wrong.value > 1.02 * right.value
     found = turned_groups(network, misfit, wrong.points, rng, 40, allowed=2 * wrong.value)
     assert found.value < 1.005 * right.value

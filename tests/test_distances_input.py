@@ -204,7 +204,7 @@ BAD = {
         {"start": np.zeros((3, 2))},
         r"start must be finite points of shape .*\(5, 2\)",
     ),
-    "tol": (lambda: distances(), {"tol": -1}, "tol must be a number ≥ 0, got -1"),
+    "tol": (lambda: distances(), {"tol": -1}, "tol must be a number ≥ 0, or a stopping rule"),
     "max_iter": (lambda: distances(), {"max_iter": 1.5}, r"max_iter must be an integer ≥ 0, got 1\.5"),
     "rng": (lambda: distances(), {"rng": "x"}, "rng must be an integer"),
     "callback": (lambda: distances(), {"callback": 3}, "callback must be callable, got int"),

@@ -6,14 +6,15 @@ import pytest
 from unrelu.base.errors import InputError
 from unrelu.data.planted import chain, points_in_cube, shortest, within
 from unrelu.distances.alignment import align, deviation
-from unrelu.distances.curvature import conjugate_gradients, dense_matrix, rigidity_rows, sparse_matrix
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.noise import noise_of_cliques
 from unrelu.distances.paths import from_paths, scaling
-from unrelu.distances.ranges import Limits, Ranges
+from unrelu.distances.ranges import Ranges
 from unrelu.distances.refine import refine
 from unrelu.distances.rigidity import Framework, determinacy
 from unrelu.distances.trilateration import best_body, grow, seed_body
+from unrelu.problems.distances import DistanceProblem
+from unrelu.problems.laplacian import conjugate_gradients, dense_matrix, rigidity_rows, sparse_matrix
+from unrelu.problems.network import Misfit, Network, PairLimits
 
 
 def network_of(points, cutoff, *, limits=None, pairs=None, seed=0):
@@ -56,7 +57,7 @@ MISFITS = [Misfit(), Misfit(absence=False), Misfit(squared=True), Misfit(squared
 
 @pytest.mark.parametrize("misfit", MISFITS, ids=str)
 def test_value_is_the_plain_sum(misfit):
-    limits = Limits(np.array([0, 1]), np.array([5, 7]), np.array([0.9, 0.0]), np.array([2.0, 0.3]))
+    limits = PairLimits(np.array([0, 1]), np.array([5, 7]), np.array([0.9, 0.0]), np.array([2.0, 0.3]))
     network = network_of(points_in_cube(25, 2, rng=1), 0.35)
     taken = np.isin(limits.first * 25 + limits.second, network.keys)
     assert not taken.any()
@@ -124,7 +125,7 @@ def test_refinement_with_conjugate_gradients_is_exact():
     points = points_in_cube(900, 2, rng=1)  # more unknowns than are solved densely
     network = network_of(points, 0.12)
     rng = np.random.default_rng(0)
-    ended = refine(network, points + 0.003 * rng.standard_normal(points.shape), Misfit())
+    ended = refine(DistanceProblem(network, Misfit()), points + 0.003 * rng.standard_normal(points.shape))
     assert deviation(ended.points, points).max() < 1e-10
 
 

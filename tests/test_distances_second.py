@@ -11,7 +11,6 @@ from unrelu.data.planted import points_in_cube, within
 from unrelu.distances.advance import advanced
 from unrelu.distances.alignment import deviation
 from unrelu.distances.careful import carefully_grown, worst_gap
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.order import own_order
 from unrelu.distances.patches import Patch, other_place
 from unrelu.distances.rigidity import Framework, determinacy, patch_grades
@@ -20,6 +19,7 @@ from unrelu.distances.starts import explored, folds
 from unrelu.distances.swarm import Springs, descend, flattened
 from unrelu.distances.trilateration import Body, joined
 from unrelu.loop.history import Stop
+from unrelu.problems.network import Misfit, Network
 
 WORDS = np.array(["no", "local", "generic", "proved"])
 

@@ -1,5 +1,6 @@
 """How a run ends: a verdict means one thing, and rests on evidence in the data."""
 
+import pickle
 from importlib import import_module
 
 import numpy as np
@@ -21,9 +22,12 @@ from unrelu.distances.evidence import (
     raised,
     towering,
 )
-from unrelu.distances.network import Network
 from unrelu.loop.history import Stop
+from unrelu.loop.stopping import RelativeGradientNormBelow
+from unrelu.problems.distances import DistanceProblem
+from unrelu.problems.network import Misfit, Network
 from unrelu.results.distances import widening
+from unrelu.solvers.levenberg_marquardt import LevenbergMarquardt
 
 front = import_module("unrelu.complete_distances")  # the name itself is the function
 
@@ -402,7 +406,7 @@ def cut_after(count, error):
 @pytest.mark.parametrize(("error", "code"), [(OutOfTime, Stop.MAX_SECONDS), (KeyboardInterrupt, Stop.INTERRUPTED)])
 def test_cut_short_it_returns_the_best_so_far(monkeypatch, error, code):
     _, D = noisy(40, 2, 0.01, seed=4, share=0.5)
-    monkeypatch.setattr("unrelu.distances.refine.checkpoint", cut_after(12, error))
+    monkeypatch.setattr("unrelu.loop.run.checkpoint", cut_after(12, error))
     result = complete_distances(D, 2, start="paths", rng=0)
     assert result.verdict.code is code
     assert not result.determined.any()
@@ -506,3 +510,48 @@ def test_summary_and_sentences_tell_misfit_share_and_time():
     assert f"between p{i} and p{j}" in result.explain()
     assert f"largest misfit {gaps[i, j]:.2g}" in str(result)
     assert about["seconds"] == result.seconds > result.history[-1].seconds > 0
+
+
+# --- on the one loop ------------------------------------------------------------------------------------------------
+
+
+def test_stopping_rules_hold_for_distances_too():
+    _, D = noisy(40, 2, 0.01, seed=4, share=0.5)
+    exact = complete_distances(D, 2, start="paths", rng=0)
+    loose = complete_distances(D, 2, start="paths", rng=0, tol=RelativeGradientNormBelow(1e-2))
+    assert len(loose.history) < len(exact.history)
+    assert loose.history[-1].relative_gradient_norm <= 1e-2
+
+
+def test_a_callback_that_says_yes_in_numpys_words_stops():
+    _, D = noisy(40, 2, 0.01, seed=4, share=0.5)
+    seen = []
+    result = complete_distances(D, 2, rng=0, callback=lambda record: np.bool_(seen.append(record) or len(seen) == 3))
+    assert result.verdict.code is Stop.CALLBACK
+    assert len(seen) == 3
+    assert [record.iteration for record in result.history] == [0, 1, 2]
+
+
+def test_history_counts_all_refinements_in_the_units_of_the_distances():
+    _, D = noisy(30, 2, 0.01, seed=4, share=0.5)
+    one, other = (complete_distances(unit * D, 2, rng=0).history for unit in (1.0, 16.0))
+    assert [record.iteration for record in one] == list(range(len(one)))
+    assert np.all(np.diff(one.column("seconds")) >= 0)
+    assert other[-1].objective == 256 * one[-1].objective
+    assert other[-1].gradient_norm == 16 * one[-1].gradient_norm
+    assert other[-1].relative_gradient_norm == one[-1].relative_gradient_norm
+
+
+def test_a_stored_state_of_points_goes_on_bit_for_bit():
+    points, D = noisy(40, 2, 0.01, seed=4, share=0.5)
+    first, second = np.nonzero(np.triu(~np.isnan(D), 1))
+    network = Network(40, 2, first, second, D[first, second], np.ones(len(first)), cutoff=1.5)
+    solver, problem = LevenbergMarquardt(worth=0.05), DistanceProblem(network, Misfit())
+    states = [solver.start(problem, points + 0.1, points)]
+    for _ in range(8):
+        states.append(solver.step(problem, states[-1]))
+    again = pickle.loads(pickle.dumps(states[2]))
+    for later in states[3:]:
+        again = solver.step(DistanceProblem(network, Misfit()), again)
+        assert again.point.factor.tobytes() == later.point.factor.tobytes()
+        assert (again.damping, again.trials, again.stuck) == (later.damping, later.trials, later.stuck)

@@ -5,9 +5,9 @@ import pytest
 
 from unrelu.distances import evidence
 from unrelu.distances.evidence import Evidence, is_noise
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.second import searched, special
 from unrelu.distances.swarm import Springs
+from unrelu.problems.network import Misfit, Network
 
 
 @pytest.mark.parametrize(("deviations", "noise"), [(3.8, True), (4.0, False)])

@@ -16,7 +16,6 @@ from unrelu.base.errors import InputError, is_number
 from unrelu.distances.assemble import components, network_of
 from unrelu.distances.edges import real
 from unrelu.distances.held import Held
-from unrelu.distances.network import Network
 from unrelu.distances.options import (
     Plan,
     checked_dim,
@@ -35,6 +34,7 @@ from unrelu.distances.solve import Solved, nothing, solve_component
 from unrelu.distances.triangles import check_triangles
 from unrelu.distances.verdict import verdict_of
 from unrelu.loop.history import Record, Stop
+from unrelu.problems.network import Network
 from unrelu.results.distances import DistanceCompletion
 
 __all__ = ["complete_distances", "complete_from_shortest"]

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.patches import cut_out, place
 from unrelu.distances.rigidity import GENERIC, patch_grades
 from unrelu.distances.trilateration import Body, grow, look
+from unrelu.problems.network import Misfit, Network
 
 __all__ = ["advanced"]
 

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.distances.anchors import joining_pairs
-from unrelu.distances.network import Network
-from unrelu.distances.ranges import Limits, Ranges
+from unrelu.distances.ranges import Ranges
+from unrelu.problems.network import Network, PairLimits
 
 __all__ = ["components", "network_of"]
 
@@ -36,7 +36,7 @@ def network_of(ranges: Ranges, dim: int, *, join: bool = True) -> Network:
     if len(limits):
         own = limits.first.astype(np.int64) * n + limits.second
         unseen = ~np.isin(own, keys)
-        limits = Limits(
+        limits = PairLimits(
             limits.first[unseen], limits.second[unseen], limits.lower[unseen] / unit, limits.upper[unseen] / unit
         )
     cutoff = None if ranges.cutoff is None else ranges.cutoff / unit

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.loop.stopping import StoppingRule
+
 __all__ = ["EXACT", "Candidate", "Effort"]
 
 Floats = NDArray[np.float64]
@@ -19,7 +21,7 @@ EXACT = 1e-9
 class Effort:
     """How long to try."""
 
-    tol: float
+    tol: float | StoppingRule
     max_iter: int
     rounding: float = EXACT
     noise: float | None = None  # standard deviation of a distance of weight one, if the caller knows it, in units

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
 from unrelu.distances.advance import advanced
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.refine import refine
 from unrelu.distances.trilateration import Body, cliques, grow, seed_body
+from unrelu.problems.distances import DistanceProblem
+from unrelu.problems.network import Misfit, Network
 
 __all__ = ["carefully_grown", "refitted"]
 
@@ -33,7 +34,7 @@ MET = 8.0
 def refitted(network: Network, body: Body, misfit: Misfit) -> Body:
     """The placed points where a fit of the distances between them has them."""
     members = np.flatnonzero(body.placed)
-    ended = refine(network.part(members), body.points[members], misfit, tol=1e-8, max_iter=40)
+    ended = refine(DistanceProblem(network.part(members), misfit), body.points[members], tol=1e-8, max_iter=40)
     points = body.points.copy()
     points[members] = ended.points
     return Body(points, body.placed, body.bound, body.thickness)

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
-from unrelu.distances.curvature import rigidity_rows
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.paths import scaling
-from unrelu.distances.ranges import no_limits
 from unrelu.distances.refine import refine
 from unrelu.distances.starts import explored, small_enough, starts_for
 from unrelu.distances.swarm import Springs
 from unrelu.distances.trilateration import cliques
+from unrelu.problems.distances import DistanceProblem
+from unrelu.problems.laplacian import rigidity_rows
+from unrelu.problems.network import Misfit, Network, no_limits
 
 __all__ = [
     "CHANCE",
@@ -152,17 +152,17 @@ def raised(network: Network, X: Floats, floor: float, rng: np.random.Generator) 
         return False
     seen = replace(network, cutoff=None)  # limits stay: they may be all that joins two parts
     plain = Misfit(absence=False)
-    flat = refine(seen, X, plain, tol=1e-9, max_iter=30)
+    flat = refine(DistanceProblem(seen, plain), X, tol=1e-9, max_iter=30)
     above = replace(seen, dim=network.dim + 1)
     lifted = np.column_stack([X, LIFT * rng.standard_normal(len(X))])
-    ended = refine(above, lifted, plain, tol=1e-9, max_iter=60)
+    ended = refine(DistanceProblem(above, plain), lifted, tol=1e-9, max_iter=60)
     places, value = ended.points, ended.value
     left = min(starts_for(above), RAISED_STARTS) if small_enough(above) else 0
     while left > 0 and np.abs(above.residual(places)).max() > floor:
         others, values = explored(Springs.of(above, plain, floor), rng, min(left, ROUND))
         left -= ROUND
         if values[0] < value:
-            again = refine(above, others[0], plain, tol=1e-12, max_iter=30)
+            again = refine(DistanceProblem(above, plain), others[0], tol=1e-12, max_iter=30)
             places, value = again.points, again.value
     if np.abs(above.residual(places)).max() <= floor:
         return True
@@ -240,7 +240,8 @@ def lopsided(spectra: list[Floats]) -> bool:
 
 def _fitted(part: Network) -> tuple[float, int]:
     """Σ w gap² of a clique fitted by itself, and how many distances it has to spare."""
-    ended = refine(part, scaling(_squares(part), part.dim), Misfit(absence=False), tol=1e-12, max_iter=30)
+    problem = DistanceProblem(part, Misfit(absence=False))
+    ended = refine(problem, scaling(_squares(part), part.dim), tol=1e-12, max_iter=30)
     return 2 * ended.value, len(part.first) - _needed(part.size, part.dim)
 
 
@@ -269,7 +270,7 @@ def _asked(network: Network, used: Mask, rng: np.random.Generator, floor: float)
         part = network.part(core, keep=sees[network.first, network.second])
         sees[np.ix_(core, core)] = False
         X, values = explored(Springs.of(part, plain, floor), rng, CORE_STARTS)
-        ended = refine(part, X[0], plain, tol=1e-12, max_iter=30)
+        ended = refine(DistanceProblem(part, plain), X[0], tol=1e-12, max_iter=30)
         exact = np.abs(part.residual(ended.points)).max() <= floor
         found += 1
         if exact:
@@ -278,7 +279,7 @@ def _asked(network: Network, used: Mask, rng: np.random.Generator, floor: float)
         elif values[1] <= (1 + SAME) * values[0]:  # else a fit that may be a fold: it says nothing
             above = replace(part, dim=part.dim + 1)
             lifted = explored(Springs.of(above, plain, floor), rng, CORE_STARTS)[0]
-            Y = refine(above, lifted[0], plain, tol=1e-12, max_iter=30)
+            Y = refine(DistanceProblem(above, plain), lifted[0], tol=1e-12, max_iter=30)
             told.squares, told.raised = told.squares + 2 * ended.value, told.raised + 2 * Y.value
             told.freedom += freedom_left(part, ended.points)
             told.raised_freedom += freedom_left(above, Y.points)

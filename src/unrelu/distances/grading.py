@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from unrelu.base.budget import phase
 from unrelu.distances.handedness import MOST_TURNED, NOISY, turned_groups
-from unrelu.distances.network import Network
 from unrelu.distances.noise import NoiseLevel
 from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
 from unrelu.distances.polish import polished
@@ -31,6 +30,8 @@ from unrelu.distances.starts import small_enough
 from unrelu.distances.swarm import Springs, descend
 from unrelu.distances.trilateration import Body, look
 from unrelu.distances.uncertainty import covariances
+from unrelu.problems.distances import DistanceProblem
+from unrelu.problems.network import Network
 
 if TYPE_CHECKING:
     from unrelu.distances.search import Candidate, Search
@@ -162,7 +163,7 @@ def _searched(
         stack, value = descend(springs, X[None])
         here, first = stack[0], float(value[0])
     else:
-        ended = refine(network, X, misfit, tol=1e-6, max_iter=60)
+        ended = refine(DistanceProblem(network, misfit), X, tol=1e-6, max_iter=60)
         here, first = ended.points, ended.value
     if search.effort.noise is not None:
         allowed = first + LIKELY * search.effort.noise**2 / 2

@@ -7,9 +7,11 @@ from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
 from unrelu.distances.alignment import align
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.refine import refine
 from unrelu.distances.second import LOWER, Others
+from unrelu.problems.distances import DistanceProblem
+from unrelu.problems.network import Misfit, Network
+from unrelu.solvers.levenberg_marquardt import LevenbergMarquardt
 
 __all__ = ["MOST_TURNED", "NOISY", "turned_groups"]
 
@@ -34,6 +36,7 @@ def turned_groups(
     places: list[Floats] = []
     mirror = np.ones(dim)
     mirror[-1] = -1
+    problem = DistanceProblem(network, misfit)
     for _ in range(tries):
         checkpoint()
         count = int(rng.integers(min(dim + 3, n), max(n // 2, dim + 3) + 1))
@@ -42,10 +45,10 @@ def turned_groups(
         trial = best.copy()
         image = best[group] * mirror
         trial[group] = align(image, best[group], mirror=False)(image)
-        ended = refine(network, trial, misfit, max_iter=FIRST, tol=1e-6)
+        ended = refine(problem, trial, max_iter=FIRST, tol=1e-6)
         if ended.value > HOPEFUL * allowed:
             continue
-        ended = refine(network, ended.points, misfit, max_iter=ALL, tol=1e-6, damping=1e-5)
+        ended = refine(problem, ended.points, max_iter=ALL, tol=1e-6, solver=LevenbergMarquardt(damping=1e-5))
         if ended.value > allowed:
             continue
         places.append(ended.points)

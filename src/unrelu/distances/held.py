@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 from unrelu.base.budget import OutOfTime, phase
 from unrelu.distances.alignment import align
 from unrelu.distances.anchors import fix_the_frame
-from unrelu.distances.curvature import rigidity_rows
 from unrelu.distances.evidence import CHANCE, RANKED, gather, is_noise
 from unrelu.distances.grading import SHARP, graded_exact
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
 from unrelu.distances.polish import polished
-from unrelu.distances.ranges import no_limits
 from unrelu.distances.refine import refine
 from unrelu.distances.rigidity import GENERIC, LOCAL, Framework, determinacy
 from unrelu.distances.search import BEYOND, BEYOND_ALL, ROUND, SLACK, Search
@@ -31,6 +28,9 @@ from unrelu.distances.starts import explored, small_enough, starts_for
 from unrelu.distances.swarm import Springs
 from unrelu.distances.trilateration import Body, grow
 from unrelu.loop.history import Stop
+from unrelu.problems.distances import DistanceProblem
+from unrelu.problems.laplacian import rigidity_rows
+from unrelu.problems.network import Misfit, Network, no_limits
 
 __all__ = ["Held"]
 
@@ -138,9 +138,8 @@ class Held:
 
     def _refined(self, X: Floats, misfit: Misfit) -> Floats:
         search, effort = self.search, self.search.effort
-        return refine(
-            search.network, X, misfit, free=self.free, tol=effort.tol, max_iter=effort.max_iter, journal=search.journal
-        ).points
+        problem = DistanceProblem(search.network, misfit, self.free)
+        return refine(problem, X, tol=effort.tol, max_iter=effort.max_iter, journal=search.journal).points
 
     def _rank(self, X: Floats) -> tuple[bool, float]:
         return not self._exact(X), self._value(X)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.trilateration import cliques
+from unrelu.problems.network import Misfit, Network
 
 __all__ = ["NoiseLevel", "censored_noise", "noise_of_cliques"]
 

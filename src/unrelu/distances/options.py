@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
-from unrelu.distances.network import Misfit
 from unrelu.distances.ranges import Ranges
 from unrelu.distances.refine import DEFAULT_ITERATIONS, DEFAULT_TOL
 from unrelu.distances.search import Effort
+from unrelu.loop.stopping import StoppingRule
+from unrelu.problems.network import Misfit
 
 __all__ = [
     "LOSSES",
@@ -92,12 +93,12 @@ def given_start(start: Any, n: int, dim: int) -> Floats | None:
 
 def chosen_effort(tol: Any, max_iter: Any, loss: str, ranges: Ranges) -> Effort:
     """How long to try, and what is known of the noise, in units."""
-    if tol is not None and not (is_number(tol) and tol >= 0):
-        raise InputError(f"tol must be a number ≥ 0, got {tol!r}")
+    if tol is not None and not (isinstance(tol, StoppingRule) or (is_number(tol) and tol >= 0)):
+        raise InputError(f"tol must be a number ≥ 0, or a stopping rule such as GradientNormBelow(1e-6); got {tol!r}")
     if max_iter is not None and not (is_integer(max_iter) and max_iter >= 0):
         raise InputError(f"max_iter must be an integer ≥ 0, got {max_iter!r}")
     return Effort(
-        DEFAULT_TOL if tol is None else float(tol),
+        DEFAULT_TOL if tol is None else tol,
         DEFAULT_ITERATIONS if max_iter is None else int(max_iter),
         ranges.rounding,
         None if ranges.noise is None else ranges.noise / ranges.unit,

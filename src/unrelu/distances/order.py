@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.alike import alike_in, bits_of, first_colours, told_apart
-from unrelu.distances.network import Network
+from unrelu.problems.network import Network
 
 __all__ = ["own_order"]
 

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
 from unrelu.distances.alignment import align
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.paths import from_paths
 from unrelu.distances.refine import refine
 from unrelu.distances.trilateration import Body, grow
+from unrelu.problems.distances import DistanceProblem
+from unrelu.problems.network import Misfit, Network
+from unrelu.solvers.levenberg_marquardt import LevenbergMarquardt
 
 __all__ = ["MOST_POINTS", "Patch", "clusters", "cut_out", "other_place", "place", "regrown", "settle"]
 
@@ -28,6 +30,9 @@ HUBS = 4
 TRIES = 6
 # Up to this many points; a larger group has a start of its own only.
 FEW = 60
+
+# A descent that does not lower the misfit quickly is given up.
+STEEP = LevenbergMarquardt(worth=0.05)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +137,8 @@ def place(patch: Patch, X: Floats, misfit: Misfit, floor: float, rng: np.random.
         else:
             start[free] = _scattered(network, X, fixed, free, rng)
         rough = Misfit(squared=True, absence=misfit.absence)
-        start = refine(network, start, rough, free=free, tol=1e-5, max_iter=40, worth=0.05).points
-        ended = refine(network, start, misfit, free=free, max_iter=60, worth=0.05)
+        start = refine(DistanceProblem(network, rough, free), start, tol=1e-5, max_iter=40, solver=STEEP).points
+        ended = refine(DistanceProblem(network, misfit, free), start, max_iter=60, solver=STEEP)
         places = mirrored(network, ended.points, free, misfit)
         value = network.forces(places, misfit).value
         if value < lowest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.distances.network import Network
+from unrelu.problems.network import Network
 
 __all__ = ["ALL_PAIRS", "from_paths", "scaling"]
 

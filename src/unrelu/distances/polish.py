@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unrelu.distances.curvature import sparse_matrix
-from unrelu.distances.network import Forces, Misfit, Network
 from unrelu.distances.rigidity import turns
 from unrelu.distances.trilateration import cliques
+from unrelu.problems.laplacian import sparse_matrix
+from unrelu.problems.network import Forces, Misfit, Network
 
 __all__ = ["MOST_POINTS", "polished"]
 

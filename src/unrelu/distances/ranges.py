@@ -13,27 +13,15 @@ from unrelu.base.units import power_of_two
 from unrelu.distances.anchors import known_places
 from unrelu.distances.edges import EdgeList, all_different, named_pair
 from unrelu.distances.seen import BEYOND_NOISE, ROUNDING, checked_values, given_sigma, merged_pairs, seen_pairs
+from unrelu.problems.network import PairLimits, no_limits
 
-__all__ = ["Limits", "Ranges", "no_limits"]
+__all__ = ["Ranges"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # A distance with a deviation of so many times the longest one says nothing.
 NOTHING_SAID = 1e12
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Interval restraints: lower ≤ distance ≤ upper for some pairs, 0 and inf where one side is open."""
-
-    first: Indices
-    second: Indices
-    lower: Floats
-    upper: Floats
-
-    def __len__(self) -> int:
-        return len(self.first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +39,7 @@ class Ranges:
         Standard deviation of each distance, if the caller knows it.
     cutoff : float or None
         Every unseen distance is at least this.
-    limits : Limits
+    limits : PairLimits
     anchors : int ndarray, places : ndarray of shape (len(anchors), dim)
         Points whose place is known.
     names : tuple or None
@@ -67,7 +55,7 @@ class Ranges:
     distance: Floats
     sigma: Floats | None = None
     cutoff: float | None = None
-    limits: Limits = field(default_factory=lambda: no_limits())
+    limits: PairLimits = field(default_factory=lambda: no_limits())
     anchors: Indices = field(default_factory=lambda: np.zeros(0, np.intp))
     places: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     names: tuple[Any, ...] | None = None
@@ -158,7 +146,7 @@ class Ranges:
             )
 
     def _refuse_beyond_limits(self) -> None:
-        """Limits are of unseen distances; of a seen one they must at least not say the opposite."""
+        """PairLimits are of unseen distances; of a seen one they must at least not say the opposite."""
         limits, sigma = self.limits, self.sigma
         if not len(limits) or not len(self.first):
             return
@@ -205,11 +193,6 @@ class Ranges:
         return (f"{where}{more} have distance zero: different points at one place",)
 
 
-def no_limits() -> Limits:
-    """No interval restraint."""
-    return Limits(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
-
-
 def _not_beyond_all(sigma: Floats | None, distance: Floats) -> Floats | None:
     """Deviations whose squares are numbers: beyond so many times the longest distance they all say nothing."""
     if sigma is None or not distance.size or not distance.max() > 0:
@@ -219,7 +202,7 @@ def _not_beyond_all(sigma: Floats | None, distance: Floats) -> Floats | None:
     return result
 
 
-def _limits(lower: Any, upper: Any, n: int, names: tuple[Any, ...] | None, dtype: np.dtype[Any]) -> Limits:
+def _limits(lower: Any, upper: Any, n: int, names: tuple[Any, ...] | None, dtype: np.dtype[Any]) -> PairLimits:
     if lower is None and upper is None:
         return no_limits()
     sides = []
@@ -245,4 +228,4 @@ def _limits(lower: Any, upper: Any, n: int, names: tuple[Any, ...] | None, dtype
             f"lower must not exceed upper, got {low[k]:g} above {high[k]:g} at {named_pair(first[k], second[k], names)}"
             f"{f' and {crossing.size - 1} more' if crossing.size > 1 else ''}"
         )
-    return Limits(first, second, low, high)
+    return PairLimits(first, second, low, high)

@@ -1,19 +1,21 @@
-"""Gauss–Newton on a network: directions from its curvature, lengths from the misfit that was met."""
+"""Refining places on the one loop, alone or as part of a call whose history and callback they share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.base.budget import checkpoint
-from unrelu.distances.curvature import solve
-from unrelu.distances.network import Forces, Misfit, Network
-from unrelu.loop.history import History, Record, in_units
+from unrelu.base.budget import OutOfTime
+from unrelu.loop.history import History, Record, Stop, in_units
+from unrelu.loop.run import Outcome, Watch, run
+from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow, StoppingRule
+from unrelu.problems.distances import DistanceProblem
+from unrelu.problems.network import Misfit, Network
+from unrelu.solvers.levenberg_marquardt import FLAT, LevenbergMarquardt
 
 __all__ = ["Journal", "Refined", "concentrated", "refine"]
 
@@ -22,7 +24,8 @@ Indices = NDArray[np.intp]
 
 DEFAULT_TOL = 1e-14
 DEFAULT_ITERATIONS = 200
-LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e8
+# A gradient below this share of the data has vanished, whatever was asked for.
+VANISHED = 1e-10
 
 
 class Journal:
@@ -32,25 +35,40 @@ class Journal:
         self.history = History()
         self.stopped = False
         self.left: Floats | None = None  # where a refinement was when it was cut short
-        self._unit, self._callback = unit, callback
-        self._wall, self._cpu = perf_counter(), process_time()
+        self._unit, self._watch = unit, Watch(callback=callback)
 
-    def note(self, objective: float, gradient: float, relative: float, **details: float) -> None:
-        """Record one iteration; objective and gradient in units."""
-        record = Record(
-            len(self.history),
-            in_units(objective, self._unit, 2),
-            in_units(gradient, self._unit, 1),
-            perf_counter() - self._wall,
-            process_time() - self._cpu,
-            relative,
-            None,
-            details,
+    def run(self, problem: DistanceProblem, solver: Any, start: Floats, rule: StoppingRule) -> Outcome:
+        """A run whose iterations are numbered with all others; the end of the time and Ctrl-C are raised again."""
+        began, told = len(self.history), Watch(callback=lambda record: self._watch.asks_to_stop(self._later(record)))
+        self.left = start
+        outcome = run(replace(problem, unit=self._unit), solver, (start, start), rule, watch=told)
+        renumbered = [self._later(record) for record in outcome.history]
+        for record in renumbered:
+            self.history.append(record)
+        assert len(self.history) == began + len(renumbered)
+        self.left = outcome.point.factor.astype(np.float64, copy=False)
+        code = outcome.verdict.code
+        self.stopped |= code is Stop.CALLBACK
+        if code in (Stop.INTERRUPTED, Stop.MAX_SECONDS):
+            raise KeyboardInterrupt if code is Stop.INTERRUPTED else OutOfTime
+        return outcome
+
+    def _later(self, record: Record) -> Record:
+        """A record under its number among all."""
+        last = self.history[-1] if len(self.history) else Record(-1, 0.0, None, 0.0)
+        return replace(
+            record,
+            iteration=record.iteration + last.iteration + 1,
+            seconds=record.seconds + last.seconds,
+            cpu_seconds=record.cpu_seconds + last.cpu_seconds,
         )
+
+    def note(self, objective: float, gradient: float, relative: float) -> None:
+        """Record places that no iteration led to; objective and gradient in units."""
+        values = in_units(objective, self._unit, 2), in_units(gradient, self._unit, 1)
+        record = self._later(Record(0, *values, 0.0, relative_gradient_norm=relative))
         self.history.append(record)
-        answer = None if self._callback is None else self._callback(record)
-        if isinstance(answer, bool | np.bool_) and answer:
-            self.stopped = True
+        self.stopped |= self._watch.asks_to_stop(record)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,60 +83,32 @@ class Refined:
 
 
 def refine(
-    network: Network,
+    problem: DistanceProblem,
     start: Floats,
-    misfit: Misfit,
     *,
-    free: Indices | None = None,
-    tol: float = DEFAULT_TOL,
+    tol: float | StoppingRule = DEFAULT_TOL,
     max_iter: int = DEFAULT_ITERATIONS,
     journal: Journal | None = None,
-    damping: float = 1e-3,
-    worth: float = 0.0,
+    solver: LevenbergMarquardt | None = None,
 ) -> Refined:
     """Lower the misfit from a start until its gradient vanishes to ``tol`` of the data, or nothing gets lower.
 
-    Levenberg–Marquardt: (H + λI) p = −∇, λ following how well the quadratic model foretold the decrease. Inner solves
-    by conjugate gradients are stopped at a share of the gradient that shrinks with it. With ``worth``, a descent that
-    ten iterations have not lowered by that share is given up: without noise, the way to the answer is steep.
+    ``tol`` may be any stopping rule. Once a callback has asked to stop, nothing is done.
     """
-    X = start.copy()
-    forces = network.forces(X, misfit)
-    scale = float(np.sqrt(np.sum(network.weight * network.distance**2))) or 1.0
-    gradient = _free(forces.gradient(network.size), free)
-    size = float(np.linalg.norm(gradient)) / scale
-    flat = 0
-    _note(journal, forces, size, scale, damping)
-    done, mark = 0, forces.value
-    while done < max_iter and size > tol and flat < 3 and not (journal and journal.stopped):
-        if journal is not None:
-            journal.left = X
-        checkpoint()
-        step = solve(forces, -gradient, damping, free, tol=min(0.1, max(1e-10, np.sqrt(size) * 0.1)))
-        foretold = -float(np.vdot(gradient, step)) - _curved(forces, step) / 2
-        trial = X + step
-        ahead = network.forces(trial, misfit)
-        gain = forces.value - ahead.value
-        done += 1
-        rounding = 1e-15 * forces.value
-        if gain > 0 or abs(gain) <= rounding:
-            flat = flat + 1 if gain <= 1e-14 * forces.value else 0
-            ratio = gain / foretold if foretold > 0 else 0.0
-            X, forces = trial, ahead
-            gradient = _free(forces.gradient(network.size), free)
-            size = float(np.linalg.norm(gradient)) / scale
-            damping = damping * (0.1 if ratio > 0.75 else 1.0 if ratio > 0.25 else 4.0)
-            _note(journal, forces, size, scale, damping)
-        else:
-            damping *= 8.0
-            if damping > MOST_DAMPING:
-                break
-        damping = max(damping, LEAST_DAMPING)
-        if worth and done % 10 == 0:
-            if forces.value > (1 - worth) * mark:
-                break
-            mark = forces.value
-    return Refined(X, forces.value, size, done, size <= max(tol, 1e-10) or flat >= 3)
+    solver = LevenbergMarquardt() if solver is None else solver
+    small = tol if not isinstance(tol, StoppingRule) else 0.0
+    rule = (tol if isinstance(tol, StoppingRule) else RelativeGradientNormBelow(tol)) | MaxIterations(max_iter)
+    if journal is None:
+        outcome = run(problem, solver, (start, start), rule, keep=False)
+    elif journal.stopped:
+        outcome = run(problem, solver, (start, start), MaxIterations(0), keep=False)
+    else:
+        outcome = journal.run(problem, solver, start, rule)
+    point, last = outcome.point, outcome.history[-1]
+    size = problem.relative(point.gradient_norm)
+    ended = isinstance(tol, StoppingRule) and outcome.verdict.converged
+    converged = ended or size <= max(small, VANISHED) or last.details["flat"] >= FLAT
+    return Refined(point.factor.astype(np.float64, copy=False), point.value, size, last.iteration, converged)
 
 
 def concentrated(network: Network, start: Floats, misfit: Misfit, *, free: Indices | None = None) -> Floats:
@@ -135,25 +125,7 @@ def concentrated(network: Network, start: Floats, misfit: Misfit, *, free: Indic
             break
         gaps = network.residual(X)
         weight = network.weight / (1 + (gaps / scale) ** 2) ** 2
-        X = refine(replace(network, weight=weight), X, misfit, free=free, max_iter=6, damping=1e-6).points
+        problem = DistanceProblem(replace(network, weight=weight), misfit, free)
+        X = refine(problem, X, max_iter=6, solver=LevenbergMarquardt(damping=1e-6)).points
         scale = min(scale / 2, 4 * float(np.median(np.abs(gaps))))
     return X
-
-
-def _curved(forces: Forces, step: Floats) -> float:
-    """pᵀHp."""
-    along = np.einsum("kd,kd->k", forces.along, step[forces.first] - step[forces.second])
-    return float(np.sum(forces.curvature * along * along))
-
-
-def _free(gradient: Floats, free: Indices | None) -> Floats:
-    if free is None:
-        return gradient
-    kept = np.zeros_like(gradient)
-    kept[free] = gradient[free]
-    return kept
-
-
-def _note(journal: Any, forces: Forces, size: float, scale: float, damping: float) -> None:
-    if journal is not None and not journal.stopped:
-        journal.note(forces.value, size * scale, size, damping=damping)

@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
-from unrelu.distances.curvature import rigidity_rows
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.patches import Patch, clusters, cut_out, other_place
-from unrelu.distances.ranges import no_limits
 from unrelu.distances.second import MOST_SEARCHED, SAME, same_in_both, searched, special
 from unrelu.distances.starts import small_enough
 from unrelu.distances.swarm import Springs
 from unrelu.distances.trilateration import Body, cliques, grow, look
+from unrelu.problems.laplacian import rigidity_rows
+from unrelu.problems.network import Misfit, Network, no_limits
 
 __all__ = ["WORDS", "Framework", "Rigidity", "determinacy", "known_body", "patch_grades", "turns"]
 

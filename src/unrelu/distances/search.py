@@ -13,7 +13,6 @@ from unrelu.distances.alignment import align
 from unrelu.distances.candidate import EXACT, Candidate, Effort
 from unrelu.distances.careful import carefully_grown
 from unrelu.distances.evidence import CHANCE, Evidence, freedom_left, gather, is_noise, raised
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.noise import censored_noise, noise_of_cliques
 from unrelu.distances.patches import MOST_POINTS, clusters, settle
 from unrelu.distances.paths import from_paths
@@ -23,6 +22,10 @@ from unrelu.distances.starts import explored, small_enough, starts_for
 from unrelu.distances.swarm import Springs
 from unrelu.distances.trilateration import Body, best_body
 from unrelu.distances.unfolding import unfolded
+from unrelu.loop.stopping import StoppingRule
+from unrelu.problems.distances import DistanceProblem
+from unrelu.problems.network import Misfit, Network
+from unrelu.solvers.levenberg_marquardt import LevenbergMarquardt
 
 __all__ = ["BEYOND", "EXACT", "Candidate", "Effort", "Search"]
 
@@ -55,7 +58,7 @@ ROUND = 32
 # Groups of many points that are replaced by their mirror image, in all.
 TURNS = 96
 # Ten iterations that lower the misfit by less than this share lead nowhere, if there is no noise.
-WORTH = 0.05
+EXPLORER = LevenbergMarquardt(worth=0.05)
 
 
 class Search:
@@ -137,9 +140,10 @@ class Search:
         return one
 
     @property
-    def tol(self) -> float:
+    def tol(self) -> float | StoppingRule:
         """With noise, digits far below it are not worth the work."""
-        return self.effort.tol if self.clean else max(self.effort.tol, NOISY_TOL)
+        tol = self.effort.tol
+        return tol if self.clean or isinstance(tol, StoppingRule) else max(tol, NOISY_TOL)
 
     def exact(self, X: Floats) -> bool:
         """Whether all distances are met to rounding, and all limits."""
@@ -172,9 +176,8 @@ class Search:
         rounds = 1 if known is not None else NOISE_ROUNDS
         for done in range(rounds):
             ended = refine(
-                self.network,
+                DistanceProblem(self.network, Misfit(noise=sigma)),
                 best.points,
-                Misfit(noise=sigma),
                 tol=self.tol if done == rounds - 1 else ROUGH,
                 max_iter=self.effort.max_iter,
                 journal=self.journal,
@@ -320,7 +323,8 @@ class Search:
         places = from_paths(network, self.rng)
         X = X.copy()
         X[rest] = align(places[settled], X[settled])(places)[rest]
-        return refine(network, X, self.misfit, free=rest, max_iter=EXPLORING, journal=self.journal, worth=WORTH).points
+        problem = DistanceProblem(network, self.misfit, rest)
+        return refine(problem, X, max_iter=EXPLORING, journal=self.journal, solver=EXPLORER).points
 
     def descend(self, X: Floats, name: str, *, smooth: bool) -> Candidate:
         """The candidate that places lead to, by squared distances first if asked."""
@@ -328,10 +332,12 @@ class Search:
         if smooth:
             rough = Misfit(squared=True, absence=self.misfit.absence)
             iterations = min(60, effort.max_iter)
-            X = refine(self.network, X, rough, tol=1e-6, max_iter=iterations, journal=self.journal).points
-        most, worth = (min(EXPLORING, effort.max_iter), WORTH) if self.clean else (effort.max_iter, 0.0)
+            problem = DistanceProblem(self.network, rough)
+            X = refine(problem, X, tol=1e-6, max_iter=iterations, journal=self.journal).points
+        most, solver = (min(EXPLORING, effort.max_iter), EXPLORER) if self.clean else (effort.max_iter, None)
         tol = ROUGH if self.censored and not self.clean else self.tol  # the likelihood has the last word
-        ended = refine(self.network, X, self.misfit, tol=tol, max_iter=most, journal=self.journal, worth=worth)
+        problem = DistanceProblem(self.network, self.misfit)
+        ended = refine(problem, X, tol=tol, max_iter=most, journal=self.journal, solver=solver)
         self.starts += 1
         return self._note(Candidate(ended.points, ended.value, name, ended.converged))
 
@@ -382,6 +388,7 @@ class Search:
         X = align(best.points[body.placed], body.points[body.placed])(best.points)
         X[body.placed] = body.points[body.placed]
         X = settle(network, X, body.placed, self.misfit, self.floor, self.rng)
-        ended = refine(network, X, self.misfit, free=rest, max_iter=EXPLORING, journal=self.journal)
+        problem = DistanceProblem(network, self.misfit, rest)
+        ended = refine(problem, X, max_iter=EXPLORING, journal=self.journal)
         X = concentrated(network, ended.points, self.misfit, free=rest)
         return Candidate(X, ended.value, "trilateration", False)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
 from unrelu.distances.alignment import align
-from unrelu.distances.curvature import dense_matrix
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.starts import explored, folds
 from unrelu.distances.swarm import MOST_UNKNOWNS, Springs, descend
 from unrelu.distances.trilateration import Sight, Spread, look, sums
+from unrelu.problems.laplacian import dense_matrix
+from unrelu.problems.network import Misfit, Network
 
 __all__ = [
     "LIKELY",

@@ -8,9 +8,9 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.distances.network import Network
 from unrelu.distances.paths import from_paths
 from unrelu.distances.swarm import MOST_UNKNOWNS, Springs, descend, flattened
+from unrelu.problems.network import Network
 
 __all__ = ["FEW", "explored", "folds", "small_enough", "starts_for"]
 

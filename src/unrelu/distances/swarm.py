@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
-from unrelu.distances.network import Misfit, Network
+from unrelu.problems.network import Misfit, Network
 
 __all__ = ["MOST_UNKNOWNS", "Springs", "descend", "flattened"]
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
 from unrelu.distances.alignment import align
-from unrelu.distances.network import Network
 from unrelu.distances.paths import scaling
+from unrelu.problems.network import Network
 
 __all__ = ["Body", "Sight", "Spread", "best_body", "cliques", "grow", "joined", "look", "seed_body", "sums"]
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.distances.curvature import conjugate_gradients, dense_matrix, sparse_matrix
-from unrelu.distances.network import Forces, Misfit, Network
+from unrelu.problems.laplacian import conjugate_gradients, dense_matrix, sparse_matrix
+from unrelu.problems.network import Forces, Misfit, Network
 
 __all__ = ["covariances"]
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.distances.candidate import Candidate
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.patches import regrown, settle
 from unrelu.distances.refine import concentrated
 from unrelu.distances.rigidity import known_body
+from unrelu.problems.network import Misfit, Network
 
 __all__ = ["unfolded"]
 

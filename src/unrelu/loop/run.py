@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.base.budget import OutOfTime, unlimited
+from unrelu.base.budget import OutOfTime, checkpoint, unlimited
 from unrelu.loop.history import History, Record, Stop, Verdict, in_units
 from unrelu.loop.states import Iterate
 from unrelu.loop.stopping import StoppingRule
@@ -113,6 +113,7 @@ def run(
     state, first, best = None, 0.0, _Best()
     try:
         while True:
+            checkpoint()
             with clock, np.errstate(all="ignore"):  # what overflows shows as divergence, in words
                 state = solver.start(problem, *start) if state is None else solver.step(problem, state)
             history.append(_record(len(history), problem, solver, state, clock, watch.truth))
@@ -190,14 +191,13 @@ def _record(
     unit = problem.unit
     details = {**state.details, **solver.diagnostics(problem, state)}
     norm = state.gradient_norm
-    scale = problem.norm**1.5
     return Record(
         iteration=iteration,
-        objective=in_units(state.objective, unit, 2),
-        gradient_norm=None if norm is None else in_units(norm, unit, 1.5),
+        objective=in_units(state.objective, unit, problem.value_power),
+        gradient_norm=None if norm is None else in_units(norm, unit, problem.gradient_power),
         seconds=clock.seconds,
         cpu_seconds=clock.cpu,
-        relative_gradient_norm=None if norm is None else (norm / scale if scale else norm),
+        relative_gradient_norm=None if norm is None else problem.relative(norm),
         error=None if truth is None else state.factors.error(truth, unit),
         details={name: in_units(value, unit, solver.units.get(name, 0.0)) for name, value in details.items()},
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -11,8 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.data.observations import Observations
-from unrelu.kernels import Line
 from unrelu.model.factors import Factors, Symmetric
 
 __all__ = ["Array", "Kept", "Point", "Problem"]
@@ -57,11 +54,22 @@ class Point:
 class Problem(Protocol):
     """F over an unknown U of shape (rows, rank); what U means for the matrix is the problem's business alone.
 
-    All quantities are in units of ``unit``, so that nothing depends on the unit of the data.
+    All quantities are in units of ``unit``, so that nothing depends on the unit of the data; F itself has the power
+    ``value_power`` of it, and its gradient ``gradient_power``. This is what the loop asks for. Methods ask for more:
+    ``line`` and ``preconditioner`` (Gauss–Newton), ``hessian``, ``newton_step`` (Levenberg–Marquardt).
     """
 
-    observations: Observations
-    rank: int
+    @property
+    def value_power(self) -> float:
+        """The power of the unit in F."""
+
+    @property
+    def gradient_power(self) -> float:
+        """The power of the unit in the gradient."""
+
+    @property
+    def rank(self) -> int:
+        """Columns of the unknown."""
 
     @property
     def size(self) -> int:
@@ -83,23 +91,17 @@ class Problem(Protocol):
     def norm(self) -> float:
         """‖M_Ω‖_F, in units of ``unit``."""
 
-    def evaluate(self, U: Array) -> Point:
+    def relative(self, gradient_norm: float) -> float:
+        """A gradient's norm relative to the data, which scaling them does not change."""
+
+    def evaluate(self, U: NDArray[Any]) -> Point:
         """F and its gradient at U, in one pass."""
 
     def misfit(self, value: float) -> float:
         """The norm of the residual that this value of F stands for."""
 
-    def curvature(self, point: Point, D: Array) -> Array:
+    def curvature(self, point: Point, D: NDArray[Any]) -> Any:
         """What stands for the Hessian times a direction; it is positive semidefinite."""
-
-    def hessian(self, point: Point, D: Array) -> Array:
-        """The Hessian times a direction."""
-
-    def line(self, point: Point, D: Array) -> Line:
-        """F along a direction."""
-
-    def preconditioner(self, point: Point, damping: float) -> Callable[[Array], Array]:
-        """Something quick that is like the inverse of the curvature plus a multiple of the identity."""
 
     def finished(self, factors: Factors) -> tuple[Point, float]:
         """The point of this problem nearest to a matrix that a method found, and how far apart they are, relatively."""

@@ -53,6 +53,9 @@ class PSDProblem:
     0.0
     """
 
+    # The powers of the unit in F and in its gradient.
+    value_power, gradient_power = 2.0, 1.5
+
     def __init__(
         self,
         observations: Observations,
@@ -123,6 +126,10 @@ class PSDProblem:
     def norm(self) -> float:
         """‖M_Ω‖_F, in units of ``unit``."""
         return self.observations.scaled_norm
+
+    def relative(self, gradient_norm: float) -> float:
+        """‖∇F‖_F / ‖M_Ω‖_F^{3/2}."""
+        return gradient_norm / self.norm**1.5 if self.norm else gradient_norm
 
     def evaluate(self, U: Array) -> Point:
         """F and its gradient at U, in one pass."""

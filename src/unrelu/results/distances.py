@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.units import power_of_two
 from unrelu.distances.edges import named
-from unrelu.distances.network import Misfit, Network
 from unrelu.distances.uncertainty import covariances
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Verdict, finite
+from unrelu.problems.network import Misfit, Network
 from unrelu.results.words import explanation
 
 __all__ = ["DistanceCompletion", "widening"]

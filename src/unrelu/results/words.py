@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.distances.edges import named
-from unrelu.distances.network import Network
 from unrelu.distances.trilateration import Body, grow, look
+from unrelu.problems.network import Network
 
 __all__ = ["explanation"]
 

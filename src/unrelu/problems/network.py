@@ -15,15 +15,31 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unrelu.distances.ranges import Limits, no_limits
-
-__all__ = ["Forces", "Misfit", "Network"]
+__all__ = ["Forces", "Misfit", "Network", "PairLimits", "no_limits"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # Beyond this many standard deviations a censored pair's pull is zero to rounding.
 REACH = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class PairLimits:
+    """Interval restraints: lower ≤ distance ≤ upper for some pairs, 0 and inf where one side is open."""
+
+    first: Indices
+    second: Indices
+    lower: Floats
+    upper: Floats
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def no_limits() -> PairLimits:
+    """No interval restraint."""
+    return PairLimits(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -77,7 +93,7 @@ class Network:
     distance, weight : ndarray of shape (m,)
         Weights have mean one.
     cutoff : float or None
-    limits : Limits
+    limits : PairLimits
     """
 
     size: int
@@ -87,7 +103,7 @@ class Network:
     distance: Floats
     weight: Floats
     cutoff: float | None = None
-    limits: Limits = field(default_factory=no_limits)
+    limits: PairLimits = field(default_factory=no_limits)
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
@@ -143,7 +159,7 @@ class Network:
         if len(limits):
             both = (place[limits.first] >= 0) & (place[limits.second] >= 0)
             low, high = _ordered(place[limits.first[both]], place[limits.second[both]])
-            limits = Limits(low, high, limits.lower[both], limits.upper[both])
+            limits = PairLimits(low, high, limits.lower[both], limits.upper[both])
         first, second = _ordered(place[self.first[inside]], place[self.second[inside]])
         order = np.lexsort((second, first))
         chosen = np.flatnonzero(inside)[order]
@@ -214,7 +230,7 @@ def _seen(network: Network, X: Floats, misfit: Misfit) -> Forces:
     return Forces(network.first, network.second, along, w * gap, w.copy(), float(np.sum(w * gap * gap)) / 2)
 
 
-def _limited(limits: Limits, X: Floats) -> Forces:
+def _limited(limits: PairLimits, X: Floats) -> Forces:
     along, x = _directions(X, limits.first, limits.second)
     gap = np.minimum(x - limits.lower, 0) + np.maximum(x - limits.upper, 0)
     out = np.flatnonzero(gap)

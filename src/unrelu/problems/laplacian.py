@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unrelu.distances.network import Forces
+from unrelu.problems.network import Forces
 
 __all__ = ["DENSE_UNKNOWNS", "conjugate_gradients", "dense_matrix", "rigidity_rows", "solve", "sparse_matrix"]
 

@@ -47,7 +47,7 @@ ROOMS = [
 ]
 # Front doors, the command, and what Python asks for: nothing else stands at the top level.
 MOST_AT_THE_TOP = 12
-MOST_LINES = 410
+MOST_LINES = 400
 # Of one function: lines, its docstring not counted, and parameters, self and cls not counted.
 MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS = 60, 6
 # Functions that may have more parameters: each is one thing that a caller may want to say, and has a default.

@@ -76,7 +76,7 @@ def refuses(X, first, second, rank, *, same=SAME, starts="all", **absence):
         assert not certificate.unique
         assert certificate.failed, "a certificate that proves nothing must name what fails"
         assert never_joined(certificate.determinacy, differ)
-        assert never_joined(completion._judged[2], differ)
+        assert never_joined(completion._rows.determinacy, differ)
         blank = completion.matrix(undetermined="nan")
         assert np.isnan(blank[differ & ~seen]).all() or np.isnan(blank[differ]).all()
         assert (completion.entry_determinacy(*np.nonzero(differ & ~seen)) != "proved").all()

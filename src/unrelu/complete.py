@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.auto.choices import choose, generator_of, kernel_of, rank_checked, stopping_of, truth_checked
+from unrelu.auto.choices import choose, generator_of, kernel_of, problem_of, rank_checked, stopping_of, truth_checked
 from unrelu.auto.escalate import SMALL
-from unrelu.auto.strategy import Once, Strategy, strategy_of
+from unrelu.auto.strategy import Auto, Once, Strategy, strategy_of
 from unrelu.auto.task import Attempts, Task
 from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import CompletionWarning, InputError
@@ -26,8 +26,8 @@ from unrelu.loop.history import Record, Stop, Verdict, in_units
 from unrelu.loop.progress import Bar
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import LOSSES, Loss
-from unrelu.problems.psd import PSDProblem
 from unrelu.results.completion import Completion
+from unrelu.results.witnesses import PSDWitnesses, Silent
 from unrelu.solvers import Solver
 from unrelu.starts import Given
 from unrelu.uncertainty.error_bars import pairs_checked
@@ -54,6 +54,7 @@ def complete(
     callback: Callable[[Record], object] | None = None,
     progress: bool = False,
     kernel: Any = "auto",
+    problem: Any = "psd",
 ) -> Completion:
     """Complete a symmetric positive semidefinite matrix of known rank from the entries beyond a threshold.
 
@@ -106,6 +107,9 @@ def complete(
     kernel : callable, optional
         What makes the engine of all passes over the matrix from observations and loss, see
         :class:`unrelu.kernels.Kernel`. ``auto``: the quickest that there is for them.
+    problem : callable, optional
+        What makes the problem from observations, rank, loss and kernel, see :mod:`unrelu.problems`. ``psd``: symmetric
+        positive semidefinite completion, the only one of which ``auto`` knows more than its value.
 
     Returns
     -------
@@ -146,15 +150,16 @@ def complete(
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
 
-    problem = PSDProblem(observations, rank, chosen_loss, kernel_of(kernel))
+    posed = problem_of(problem)(observations, rank, chosen_loss, kernel_of(kernel))
+    strategy = strategy if posed.psd or not isinstance(strategy, Auto) else Once(strategy.solver)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
-    with Bar(problem, stopping) if progress else nullcontext() as bar:
+    with Bar(posed, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
-        task = Task(problem, strategy.solver, stopping, generator, truth, told)
+        task = Task(posed, strategy.solver, stopping, generator, truth, told)
         phases = getattr(callback if bar is None else bar, "phase", None)
         with budget(stopping.time_limit, phases) as clock:
             # Where only zeros were seen there is nothing to search.
-            found = strategy if problem.norm > 0 else Once(strategy.solver)
+            found = strategy if posed.norm > 0 else Once(strategy.solver)
             attempts = found.find(task)
     completion = replace(
         _completion(task, attempts),
@@ -191,9 +196,11 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
     misfit = problem.misfit(point.value)
     root = observations.dtype.type(np.sqrt(unit))
     residual = misfit / problem.norm if problem.norm else (0.0 if misfit == 0 else float("inf"))
-    said = "; ".join([outcome.verdict.reason, *remarks(observations, point.factor, residual)])
+    odd = remarks(observations, point.factor, residual) if problem.psd else []
+    said = "; ".join([outcome.verdict.reason, *odd])
+    own = outcome.own if problem.psd else point.factors
     return Completion(
-        factor=point.factor * root,
+        factor=(point.factor if problem.psd else point.factors.left) * root,
         verdict=Verdict(outcome.verdict.code, said),
         history=outcome.history,
         objective=in_units(point.value, unit, 2),
@@ -205,11 +212,13 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
         iteration=outcome.iteration,
         undetermined_rows=attempts.undetermined,
         labels=observations.labels,
-        left=None if outcome.own is None else outcome.own.left * root,
-        right=None if outcome.own is None else outcome.own.right * root,
+        left=None if own is None else own.left * root,
+        right=None if own is None else own.right * root,
         apart=outcome.apart,
         threshold=observations.threshold,
         attempts=tuple(task.journal.attempts),
+        symmetric=problem.psd,
+        witnesses=PSDWitnesses() if problem.psd else Silent(),
     )
 
 

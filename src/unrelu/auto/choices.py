@@ -15,9 +15,19 @@ from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel, kernel_for
 from unrelu.loop.stopping import MaxIterations, StoppingRule
 from unrelu.model.losses import Loss
+from unrelu.problems.psd import PSDProblem
 from unrelu.solvers import Solver
 
-__all__ = ["DEFAULT_METHOD", "choose", "generator_of", "kernel_of", "rank_checked", "stopping_of", "truth_checked"]
+__all__ = [
+    "DEFAULT_METHOD",
+    "choose",
+    "generator_of",
+    "kernel_of",
+    "problem_of",
+    "rank_checked",
+    "stopping_of",
+    "truth_checked",
+]
 
 Array = NDArray[np.floating[Any]]
 Named = TypeVar("Named")
@@ -59,6 +69,17 @@ def kernel_of(kernel: Any) -> Callable[[Observations, Loss], Kernel]:
     if not callable(kernel):
         raise InputError(f"kernel must be 'auto', or make a kernel from observations and loss; got {kernel!r}")
     return kernel
+
+
+def problem_of(problem: Any) -> Callable[..., Any]:
+    """What makes the problem: the caller's own, or symmetric positive semidefinite completion."""
+    if isinstance(problem, str) and problem == "psd":
+        return PSDProblem
+    if not callable(problem):
+        raise InputError(
+            f"problem must be 'psd', or make one from observations, rank, loss and kernel; got {problem!r}"
+        )
+    return problem
 
 
 def stopping_of(tol: Any, max_iter: Any, solver: Solver[Any], dtype: np.dtype[Any]) -> StoppingRule:

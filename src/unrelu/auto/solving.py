@@ -58,13 +58,16 @@ def run_once(task: Task, start: Any) -> Attempts:
     try:
         phase("starting")
         factors, name = _starting_factors(start, task.solver, observations, problem.rank, task.rng)
+        factors = problem.begun(*factors)
         phase("fitting")
         outcome = run(problem, task.solver, factors, task.stopping, watch=Watch(task.truth, task.callback))
         outcome = replace(outcome, verdict=_zeros(outcome.verdict)) if problem.norm == 0 else outcome
         task.offer(name, outcome.point)
         if problem.norm > 0 and outcome.verdict.code not in CUT_SHORT:
             outcome = judged(problem, outcome, task.solver, task.rng)
-        missing = undetermined(observations, problem.rank, outcome.point.factor, None)
+        missing = np.zeros(0, np.intp)
+        if problem.psd:
+            missing = undetermined(observations, problem.rank, outcome.point.factor, None)
         return Attempts(outcome, name, (name,), missing)
     except (KeyboardInterrupt, OutOfTime) as end:
         return _cut_short(task, end)

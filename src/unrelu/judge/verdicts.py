@@ -102,6 +102,8 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
     A method with two factors is judged by its own estimate, which need not be near a positive semidefinite one.
     """
     words = f"{problem.loss.name} loss"
+    if not problem.psd:
+        return replace(outcome, verdict=_plainly(problem, outcome, words))
     counted = None if solver.convex else _underdetermined(problem, outcome, words)
     if counted is not None:
         return replace(outcome, verdict=counted)
@@ -121,6 +123,16 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
         verdict = Verdict(Stop.FITTED_TO_NOISE, f"{said}; the data are fitted to their noise ({words})")
         return replace(outcome, verdict=verdict)
     return replace(outcome, verdict=_stationary(problem, outcome, words, Evidence((), floor)))
+
+
+def _plainly(problem: PSDProblem, outcome: Outcome, words: str) -> Verdict:
+    """On a problem of which nothing more is known: fitted to rounding, or only stationary."""
+    if not outcome.verdict.converged:
+        return outcome.verdict
+    if noiseless(problem, outcome.objective):
+        said = f"{outcome.verdict.reason}; the data are fitted to rounding ({words})"
+        return Verdict(Stop.FITTED, said)
+    return _stationary(problem, outcome, words, Evidence(()))
 
 
 def _on_convex(problem: PSDProblem, outcome: Outcome, words: str, rng: np.random.Generator) -> Verdict:

@@ -73,7 +73,7 @@ class GeneralKernel:
 
     def __init__(self, observations: Observations, loss: Loss) -> None:
         self._observations = replace(observations, limits=loss.heard(observations.limits))
-        self._loss = loss
+        self._loss = loss.in_units(observations.unit)
         n, self.size, self.dtype = observations.size, observations.size, observations.dtype
         self.bounded = not self._observations.limits.nothing
         require_memory(n * n * (self.dtype.itemsize + 2), f"a {n}×{n} matrix")

@@ -56,7 +56,8 @@ class Problem(Protocol):
 
     All quantities are in units of ``unit``, so that nothing depends on the unit of the data; F itself has the power
     ``value_power`` of it, and its gradient ``gradient_power``. This is what the loop asks for. Methods ask for more:
-    ``line`` and ``preconditioner`` (Gauss–Newton), ``hessian``, ``newton_step`` (Levenberg–Marquardt).
+    ``line`` and ``preconditioner`` (Gauss–Newton), ``hessian``, ``newton_step`` (Levenberg–Marquardt); and the front
+    door asks for ``begun``, which makes the unknown of two starting factors.
     """
 
     @property

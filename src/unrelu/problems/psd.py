@@ -53,6 +53,8 @@ class PSDProblem:
     0.0
     """
 
+    # Whether what is known of positive semidefinite matrices holds: proofs, noise from seen blocks, error bars.
+    psd = True
     # The powers of the unit in F and in its gradient.
     value_power, gradient_power = 2.0, 1.5
 
@@ -176,6 +178,10 @@ class PSDProblem:
         floor = max(SMALLEST_SHARE * eigenvalues[-1], np.finfo(U.dtype).tiny)
         inverse = ((basis / np.maximum(eigenvalues + damping, floor)) @ basis.T).astype(U.dtype)
         return lambda D: D @ inverse
+
+    def begun(self, left: Array, right: Array) -> tuple[Array, Array]:
+        """As they are: a method with one factor takes the first."""
+        return left, right
 
     def finished(self, factors: Factors) -> tuple[Point, float]:
         """The nearest positive semidefinite matrix of the rank, measured; and how far it is, relatively."""

@@ -16,32 +16,20 @@ from unrelu.base.errors import CompletionWarning, InputError, unknown_name
 from unrelu.data.inputs import same_labels
 from unrelu.data.observations import Observations
 from unrelu.judge.floor import FINISHED
-from unrelu.judge.remarks import beyond_rank
 from unrelu.kernels.memory import require_memory
-from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import History, Stop, Verdict, finite
-from unrelu.model import factors
+from unrelu.model.factors import Factors, Symmetric, TwoSided, positions_checked
 from unrelu.proofs.agreement import cleared
-from unrelu.proofs.determinacy import LEVELS, Determinacy
-from unrelu.proofs.determine import determine
-from unrelu.proofs.direct import DataError
+from unrelu.proofs.determinacy import LEVELS
 from unrelu.proofs.intervals import Known, entry_bounds
+from unrelu.results.misfit import Misfit, largest_misfit
 from unrelu.results.saving import read_fields, write_fields
+from unrelu.results.witnesses import PSDWitnesses, RowsKnown, Witnesses
 from unrelu.uncertainty.error_bars import ErrorBars, Noise
-from unrelu.uncertainty.rivals import rows_with_rivals
 
 __all__ = ["Completion"]
 
 Array = NDArray[np.floating[Any]]
-
-
-@dataclass(frozen=True)
-class Misfit:
-    """By how much a fit misses a seen entry, and which."""
-
-    size: float
-    row: int
-    column: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +73,10 @@ class Completion:
         What the whole call took, by the clock and of the processor; the history counts the iterations' own time.
     attempts : tuple of Attempt
         Every start that ``auto`` tried, with the objective it ended at; empty for a named method. None ended lower.
+    symmetric : bool
+        Whether the matrix is UUᵀ; else it is LRᵀ, with ``left`` and ``right``.
+    witnesses : Witnesses
+        Who is asked which rows are determined, and for error bars.
     """
 
     factor: Array
@@ -110,6 +102,17 @@ class Completion:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     attempts: tuple[Attempt, ...] = field(default=(), repr=False)
+    symmetric: bool = True
+    witnesses: Witnesses = field(default_factory=PSDWitnesses, repr=False)
+    # What was asked already: rows, error bars.
+    _asked: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def factors(self) -> Factors:
+        """The completed matrix as its factors: UUᵀ, or LRᵀ if it is not symmetric."""
+        if self.symmetric or self.left is None or self.right is None:
+            return Symmetric(self.factor)
+        return TwoSided(self.left, self.right)
 
     @property
     def rank(self) -> int:
@@ -123,7 +126,7 @@ class Completion:
 
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> Array:
         """Entries of the fit at integer positions that broadcast against each other."""
-        return factors.entries(self.factor, rows, cols)
+        return self.factors.entries(rows, cols)
 
     def matrix(self, undetermined: str = "keep") -> Any:
         """The fit everywhere, UUᵀ: an n×n array, or a data frame if the input was one.
@@ -152,8 +155,9 @@ class Completion:
         n, band, whole = self.size, 256, slice(0, self.size)
         for start in range(0, n, band):
             rows = slice(start, min(start + band, n))
-            # The matrix is symmetric: what was seen one way round is known the other way round too.
-            for known in (observations.block(whole, rows).T, observations.block(rows, whole)):
+            # Where the matrix is symmetric, what was seen one way round is known the other way round too.
+            mirrored = [observations.block(whole, rows).T] if self.symmetric else []
+            for known in (*mirrored, observations.block(rows, whole)):
                 seen = ~np.isnan(known)
                 result[rows][seen] = known[seen]
         return self._framed(result)
@@ -185,28 +189,20 @@ class Completion:
     def with_verdict(self, verdict: Verdict, undetermined_rows: NDArray[np.intp]) -> Completion:
         """The same completion with more to say; what was found out about its rows is kept."""
         other = replace(self, verdict=verdict, undetermined_rows=undetermined_rows)
-        if "_judged" in self.__dict__ and other.at_floor == self.at_floor:
-            other.__dict__["_judged"] = self.__dict__["_judged"]
+        if "rows" in self._asked and other.at_floor == self.at_floor:
+            other._asked["rows"] = self._asked["rows"]
         return other
 
     def observed(self) -> Observations:
         """What was seen and what absence says, read again from the caller's matrix."""
         return self._read(threshold=self.threshold, seen=self.side, unknown=self.unknown)
 
-    @cached_property
-    def _judged(self) -> tuple[Observations, DataError, Determinacy]:
-        with owning_the_cores():
-            observations = self.observed()
-            factor = self.factor.astype(np.float64) / np.sqrt(observations.unit)
-            error = DataError.of(observations, self.rank, None)
-            # The objective of a method with two factors is not that of UUᵀ.
-            # Its square may be too small for a number, what is relative is not.
-            misfit = self.residual * observations.scaled_norm if self.left is None else np.inf
-            rng = np.random.default_rng([self.size, self.rank])  # the same question, the same answer
-            found = determine(observations, factor, error, misfit, rng, at_floor=self.at_floor)
-            if self.verdict.code is Stop.FITTED_TO_NOISE:
-                found = found.at_most_local(rows_with_rivals(observations, factor, found.determined, self.pairs, rng))
-            return observations, error, found
+    @property
+    def _rows(self) -> RowsKnown:
+        if "rows" not in self._asked:
+            self._asked["rows"] = self.witnesses.rows(self, self.observed())
+        found: RowsKnown = self._asked["rows"]
+        return found
 
     @property
     def at_floor(self) -> bool:
@@ -222,23 +218,23 @@ class Completion:
         position (with noise: if the data were as the fit has them). ``local``: it cannot move a little, but may have
         another place. ``no``: it can move. :func:`unrelu.certify` looks for further proofs, and explains.
         """
-        return self._judged[2].level
+        return self._rows.determinacy.level
 
     @property
     def determined(self) -> NDArray[np.bool_]:
         """The largest set of rows among which every entry has one value: ``proved`` or ``generic``, one component."""
-        return self._judged[2].determined
+        return self._rows.determinacy.determined
 
     @property
     def components(self) -> NDArray[np.int64]:
         """Which component each row belongs to, 0 the largest, −1 for none: between components there is no frame."""
-        return self._judged[2].components
+        return self._rows.determinacy.components
 
     def entry_determinacy(self, rows: ArrayLike, cols: ArrayLike) -> NDArray[np.str_]:
         """One of the four words for entries at integer positions that broadcast; a seen entry is ``proved``."""
         i, j = self._places(rows, cols)
-        seen = self._judged[0].times_seen(i.ravel(), j.ravel()) > 0
-        return np.array(LEVELS)[self._judged[2].of_entries(i.ravel(), j.ravel(), seen)].reshape(i.shape)
+        seen = self._rows.observations.times_seen(i.ravel(), j.ravel()) > 0
+        return np.array(LEVELS)[self._rows.determinacy.of_entries(i.ravel(), j.ravel(), seen)].reshape(i.shape)
 
     def bounds(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Guaranteed (low, high) for entries at integer positions that broadcast.
@@ -250,18 +246,18 @@ class Completion:
         the data, as with noise, nothing is proved, and the first three are all there is.
         """
         i, j = self._places(rows, cols)
-        observations, error, found = self._judged
+        observations, error, found = self._rows.observations, self._rows.error, self._rows.determinacy
         factor, _ = cleared(observations, self.factor.astype(np.float64) / np.sqrt(observations.unit))
         low, high = entry_bounds(Known.of(observations, factor, error, found), i.ravel(), j.ravel())
         return low.reshape(i.shape) * observations.unit, high.reshape(i.shape) * observations.unit
 
     def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        i, j = (factors.positions_checked(index, self.size) % self.size for index in (rows, cols))
+        i, j = (positions_checked(index, self.size) % self.size for index in (rows, cols))
         i, j = np.broadcast_arrays(i, j)
         return i, j
 
     def _blanked(self, matrix: Array) -> Array:
-        observations, _, found = self._judged
+        observations, found = self._rows.observations, self._rows.determinacy
         everyone = np.arange(self.size)
         for row in range(self.size):
             if found.determined[row] and found.determined.all():
@@ -308,12 +304,11 @@ class Completion:
 
     def error_bars(self, X: Any = None) -> ErrorBars:
         """The error bars of this fit, made when first asked for; ``error_bars().method`` says how they were found."""
-        if X is not None or "_error_bars" not in self.__dict__:
-            seen = self.seen_entries(X) if X is not None or self.source is None else self._judged[0]
-            doubt = beyond_rank(self.rank) if self.verdict.code is Stop.BEST_OF_RANK else None
-            made = ErrorBars(self.factor, seen, pairs=self.pairs, determined=self._determined_rows(), doubt=doubt)
-            self.__dict__["_error_bars"] = made  # as functools.cached_property does
-        return self.__dict__["_error_bars"]
+        if X is not None or "error bars" not in self._asked:
+            seen = self.seen_entries(X) if X is not None or self.source is None else self._rows.observations
+            self._asked["error bars"] = self.witnesses.error_bars(self, seen, self._determined_rows())
+        bars: ErrorBars = self._asked["error bars"]
+        return bars
 
     def _determined_rows(self) -> NDArray[np.bool_]:
         """Rows whose entries have finite errors."""
@@ -325,7 +320,7 @@ class Completion:
 
     def _dense(self) -> Array:
         require_memory(self.size**2 * self.factor.itemsize, f"a {self.size}×{self.size} matrix")
-        return factors.dense(self.factor)
+        return self.factors.dense()
 
     def _framed(self, values: Array) -> Any:
         if not (hasattr(self.source, "index") and hasattr(self.source, "columns")):
@@ -371,17 +366,7 @@ class Completion:
         """The seen entry that the fit misses most; None after :meth:`load`, until the data are there again."""
         if self.source is None:
             return None
-        observations = self.seen_entries()
-        n, band, found = self.size, 256, Misfit(0.0, 0, 0)
-        factor = self.factor.astype(np.float64) / np.sqrt(observations.unit)
-        for start in range(0, n, band):
-            rows = slice(start, min(start + band, n))
-            gap = np.abs(observations.block(rows, slice(0, n)) / observations.unit - factor[rows] @ factor.T)
-            gap[np.isnan(gap)] = -1
-            i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
-            if gap[i, j] * observations.unit > found.size:
-                found = Misfit(float(gap[i, j]) * observations.unit, start + int(i), int(j))
-        return found
+        return largest_misfit(self.seen_entries(), self.factors)
 
     def __str__(self) -> str:
         return (

@@ -34,9 +34,10 @@ PLAIN = (
     "side",
     "seconds",
     "cpu_seconds",
+    "symmetric",
 )
 # What files from before a field was added have for it.
-SINCE = {"pairs": "auto", "threshold": 0.0, "side": "above", "seconds": 0.0, "cpu_seconds": 0.0}
+SINCE = {"pairs": "auto", "threshold": 0.0, "side": "above", "seconds": 0.0, "cpu_seconds": 0.0, "symmetric": True}
 
 
 def write_fields(path: str | Path, completion: Any) -> None:

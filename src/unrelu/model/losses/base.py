@@ -53,6 +53,10 @@ class Loss:
     # Whether the cost is ¼ w (x − t)² with one target t and one weight w, 0 or 1, per entry: for the quickest kernels.
     squared: ClassVar[bool] = False
 
+    def in_units(self, unit: float) -> Loss:
+        """The same loss for data divided by ``unit``: a loss with a scale of its own divides that as well."""
+        return self
+
     def heard(self, limits: Limits) -> Limits:
         """What this loss makes of what is known of unseen entries: all of it, unless it says otherwise."""
         return limits

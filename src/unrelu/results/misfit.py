@@ -1,0 +1,46 @@
+"""Which seen entry a fit misses most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unrelu.data.observations import Observations
+from unrelu.model.factors import Factors
+
+__all__ = ["Misfit", "largest_misfit"]
+
+BAND = 256
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """By how much a fit misses a seen entry, and which."""
+
+    size: float
+    row: int
+    column: int
+
+
+def largest_misfit(observations: Observations, factors: Factors) -> Misfit:
+    """The seen entry that is missed most, a few rows at a time.
+
+    Examples
+    --------
+    >>> from unrelu.model.factors import Symmetric
+    >>> seen = Observations.of(np.array([[1.0, 2.0], [2.0, 5.0]]))
+    >>> largest_misfit(seen, Symmetric(np.array([[1.0], [2.0]])))
+    Misfit(size=1.0, row=1, column=1)
+    """
+    n, found = observations.size, Misfit(0.0, 0, 0)
+    root = np.sqrt(observations.unit)
+    left, right = (side.astype(np.float64) / root for side in (factors.left, factors.right))
+    for start in range(0, n, BAND):
+        rows = slice(start, min(start + BAND, n))
+        gap = np.abs(observations.block(rows, slice(0, n)) / observations.unit - left[rows] @ right.T)
+        gap[np.isnan(gap)] = -1
+        i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
+        if gap[i, j] * observations.unit > found.size:
+            found = Misfit(float(gap[i, j]) * observations.unit, start + int(i), int(j))
+    return found

@@ -1,0 +1,288 @@
+"""What the next features come in by: a loss, a kernel, a problem with two factors, a source, a solver, from outside."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import unrelu
+from unrelu.kernels.line import Quartic
+from unrelu.loop.states import PointIterate
+from unrelu.problems.protocol import Point
+
+
+def planted(n=30, rank=2, seed=0):
+    U = np.random.default_rng(seed).standard_normal((n, rank))
+    return U, U @ U.T
+
+
+# --- a loss ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LogCosh(unrelu.Loss):
+    """½ s² log cosh((x − m)/s), and ½ s² log(1 + e^{(x − τ)/s}) where the entry lies below τ."""
+
+    scale: float = 0.1
+    name = "log-cosh"
+
+    def in_units(self, unit):
+        return LogCosh(self.scale / unit)
+
+    def seen(self, fit, value, cost, slope, curvature):
+        gap = (fit - value) / self.scale
+        cost[:] = self.scale**2 / 2 * (np.logaddexp(gap, -gap) - np.log(2))
+        slope[:] = self.scale / 2 * np.tanh(gap)
+        curvature[:] = (1 - np.tanh(gap) ** 2) / 2
+
+    def unseen(self, fit, limits, cost, slope, curvature):
+        gap = (fit - limits[1]) / self.scale
+        share = 1 / (1 + np.exp(-gap))
+        cost[:] = self.scale**2 / 2 * np.logaddexp(0, gap)
+        slope[:] = self.scale / 2 * share
+        curvature[:] = share * (1 - share) / 2
+
+
+@pytest.mark.parametrize("method", ["gauss-newton", "gradient-descent"])
+def test_a_loss_from_outside(method):
+    _, M = planted()
+    X = np.where(M >= -0.5, M, np.nan)
+    X[3, 7] = X[7, 3] = 20.0  # a gross error
+    options = dict(threshold=-0.5, method=method, rng=0, max_iter=3000)
+    found = unrelu.complete(X, 2, loss=LogCosh(), **options)
+    squares = unrelu.complete(X, 2, **options)
+    assert found.loss == "log-cosh"
+    assert np.median(np.abs(found.matrix() - M)) < np.median(np.abs(squares.matrix() - M)) / 2
+    values = found.history.column("objective")
+    assert np.all(np.diff(values) <= 1e-9 * values[0])
+    options["threshold"] = -32.0
+    scaled = unrelu.complete(64 * X, 2, loss=LogCosh(6.4), **options)
+    np.testing.assert_allclose(scaled.matrix(), 64 * found.matrix(), rtol=1e-6, atol=1e-4)
+
+
+def test_a_loss_that_is_no_square_is_refused_by_methods_for_squares():
+    with pytest.raises(unrelu.InputError, match="method 'pam' minimises observed, one-sided, not loss 'log-cosh'"):
+        unrelu.complete(planted()[1], 2, threshold=None, loss=LogCosh(), method="pam")
+
+
+def test_the_derivatives_of_a_loss_are_those_of_its_cost():
+    rng = np.random.default_rng(0)
+    _, M = planted(12)
+    observations = unrelu.data.observations.Observations.of(np.where(M >= 0, M, np.nan))
+    problem = unrelu.problems.psd.PSDProblem(observations, 2, LogCosh())
+    U, D = rng.standard_normal((2, 12, 2))
+    point = problem.evaluate(U)
+    steps = np.array([1e-2, 1e-3, 1e-4])
+    gaps = [abs(problem.evaluate(U + t * D).value - point.value - t * np.vdot(point.gradient, D)) for t in steps]
+    assert np.polyfit(np.log(steps), np.log(gaps), 1)[0] == pytest.approx(2, abs=0.1)
+
+
+# --- a kernel -------------------------------------------------------------------------------------------------------
+
+
+class PlainKernel:
+    """One n×n array per symbol, for squared losses on what was seen."""
+
+    constant, bounded = 0.0, False
+    made = 0
+
+    def __init__(self, observations, loss):
+        everyone = np.arange(observations.size)
+        self.mean, seen = observations.pairs(everyone, everyone)
+        self.weight, self.dtype = seen * 1.0, observations.dtype
+        PlainKernel.made += 1
+
+    def evaluate(self, U):
+        gap = self.weight * (U @ U.T - self.mean)
+        return float((gap * gap).sum()) / 4, gap @ U, None
+
+    def curvature(self, U, D, kept):
+        return (self.weight * (U @ D.T + D @ U.T)) @ U
+
+    def curvature_matrix(self, U, kept):
+        basis = np.eye(U.size).reshape(-1, *U.shape)
+        return np.array([self.curvature(U, D, kept).ravel() for D in basis]).T
+
+    def residual_times(self, U, V):
+        return (self.weight * (U @ U.T - self.mean)) @ V
+
+    def line(self, U, D, value, slope, kept):
+        T, L, Q = U @ U.T - self.mean, U @ D.T + D @ U.T, D @ D.T
+        products = (L * L + 2 * T * Q, 2 * L * Q, Q * Q)
+        return Quartic(np.array([value, slope, *(float((self.weight * p).sum()) / 4 for p in products)]), exact=True)
+
+    def total(self, visit):
+        whole = slice(0, len(self.mean))
+        return visit(Whole(whole, whole, self.mean, (2 * self.weight).astype(np.uint8)))
+
+
+@dataclass
+class Whole:
+    rows: slice
+    cols: slice
+    target: np.ndarray
+    seen: np.ndarray
+    absent: None = None
+    index: int = 0
+    diagonal: bool = True
+
+
+def test_a_kernel_from_outside():
+    _, M = planted()
+    X = np.where(M >= 0, M, np.nan)
+    before = PlainKernel.made
+    found = unrelu.complete(X, 2, threshold=None, kernel=PlainKernel, rng=0)
+    plain = unrelu.complete(X, 2, threshold=None, rng=0)
+    assert PlainKernel.made > before
+    np.testing.assert_allclose(found.matrix(), plain.matrix(), atol=1e-9)
+    with pytest.raises(unrelu.InputError, match="kernel must be 'auto', or make a kernel"):
+        unrelu.complete(X, 2, kernel=3)
+
+
+# --- a problem with two factors ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TwoPoint(Point):
+    """Its unknown is L above R."""
+
+    @property
+    def factors(self):
+        n = len(self.factor) // 2
+        return unrelu.TwoSided(self.factor[:n], self.factor[n:])
+
+
+class TwoFactors:
+    """¼‖(LRᵀ − M)_Ω‖² over both factors, for a square matrix that is not symmetric."""
+
+    psd = False
+    value_power, gradient_power = 2.0, 1.5
+
+    def __init__(self, observations, rank, loss, kernel):
+        everyone = np.arange(observations.size)
+        values = observations.entries(everyone, everyone)
+        self.seen, self.target = ~np.isnan(values), np.nan_to_num(values)
+        self.observations, self.rank, self.loss = observations, rank, loss
+        self.size, self.dtype, self.unit = 2 * observations.size, observations.dtype, observations.unit
+        self.norm, self.scale = observations.scaled_norm, observations.norm
+        self.spectral_norm = float(np.linalg.norm(self.target, 2))
+
+    def begun(self, left, right):
+        unknown = np.vstack([left, right])
+        return unknown, unknown
+
+    def relative(self, gradient_norm):
+        return gradient_norm / self.norm**1.5
+
+    def misfit(self, value):
+        return float(np.sqrt(4 * value))
+
+    def evaluate(self, W):
+        L, R = np.split(W, 2)
+        Z = np.where(self.seen, L @ R.T - self.target, 0) / 2
+        return TwoPoint(W, float((Z * Z).sum()), np.vstack([Z @ R, Z.T @ L]))
+
+
+def test_a_problem_with_two_factors_from_outside():
+    rng = np.random.default_rng(1)
+    L, R = rng.standard_normal((2, 40, 2))
+    M = L @ R.T
+    X = np.where(rng.random((40, 40)) < 0.7, M, np.nan)
+    options = dict(threshold=None, problem=TwoFactors, method="gradient-descent", start="gaussian", rng=0)
+    found = unrelu.complete(X, 2, truth=M, max_iter=20_000, **options)
+    assert found.verdict.code.value == "fitted", found.verdict
+    np.testing.assert_allclose(found.matrix(), M, atol=1e-6)
+    assert not np.allclose(found.matrix(), found.matrix().T, atol=0.1)
+    assert found.factors.left.shape == found.factors.right.shape == (40, 2)
+    assert found.history[-1].error < 1e-6
+    seen = ~np.isnan(X)
+    assert np.array_equal(found.filled()[seen], X[seen])
+    assert not found.determined.any()  # nobody has said what determines such a matrix
+    with pytest.raises(unrelu.InputError, match="this one has two factors"):
+        found.standard_errors(0, 1)
+
+
+# --- a source -------------------------------------------------------------------------------------------------------
+
+
+class Formula(unrelu.Source):
+    """u_i·u_j, of which only the non-negative ones can be seen; nothing is stored but U."""
+
+    def __init__(self, U):
+        self.U, self.shape, self.dtype = U, (len(U), len(U)), np.dtype(np.float64)
+
+    def block(self, rows, cols):
+        product = self.U[rows] @ self.U[cols].T
+        return np.where(product >= 0, product, np.nan)
+
+
+@pytest.mark.parametrize("method", ["auto", "gauss-newton", "pam", "direct"])
+def test_a_source_from_outside(method):
+    U, M = planted(40, 2)
+    found = unrelu.complete(Formula(U), 2, method=method, rng=0)
+    array = unrelu.complete(np.where(M >= 0, M, np.nan), 2, method=method, rng=0)
+    assert found.verdict.code == array.verdict.code
+    np.testing.assert_array_equal(found.matrix(), array.matrix())
+    np.testing.assert_array_equal(found.determinacy, array.determinacy)
+
+
+def test_a_source_is_checked_like_any_other_matrix():
+    class Wrong(Formula):
+        def block(self, rows, cols):
+            return self.U[rows] @ self.U[cols].T
+
+    with pytest.raises(unrelu.InputError, match=r"every seen entry must be ≥ threshold=0"):
+        unrelu.complete(Wrong(planted()[0]), 2)
+
+
+# --- a solver -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HeavyBall(unrelu.Solver):
+    """Gradient steps with momentum; a state holds the last step."""
+
+    momentum: float = 0.8
+    stopping: str = "relative"
+
+    name = "heavy-ball"
+    max_iter = 3000
+    default_tol = {"float64": 1e-10, "float32": 1e-6}  # noqa: RUF012
+
+    def start(self, problem, left, right):
+        return Rolling(problem.evaluate(left), {}, None, np.zeros_like(left))
+
+    def step(self, problem, state):
+        point = state.point
+        move = self.momentum * state.moved - 0.2 / problem.spectral_norm * point.gradient
+        return Rolling(problem.evaluate(point.factor + move), {"moved": float(np.linalg.norm(move))}, None, move)
+
+
+@dataclass(frozen=True, eq=False)
+class Rolling(PointIterate):
+    moved: np.ndarray = None
+
+
+def test_a_solver_from_outside():
+    _, M = planted()
+    X = np.where(M >= 0, M, np.nan)
+    found = unrelu.complete(X, 2, method=HeavyBall(), rng=0, truth=M)
+    assert (found.method, found.verdict.code.value) == ("heavy-ball", "fitted")
+    assert found.history[-1].details["moved"] < found.history[1].details["moved"]
+    rows = unrelu.compare(X, 2, methods=["gauss-newton", HeavyBall(momentum=0.5)]).rows
+    assert [row.method for row in rows] == ["gauss-newton", "heavy-ball (momentum=0.5)"]
+
+
+# --- nobody outside asks a loss or a kernel what it is ----------------------------------------------------------------
+
+
+def test_no_room_asks_which_loss_or_kernel_it_has():
+    from pathlib import Path
+
+    source = Path(unrelu.__file__).parent
+    words = ("uses_absence", ".hinge", ".tiles", "loss.name ==", " Observed()", " OneSided()", "loss.squared")
+    homes = ("model/losses", "kernels", "results/certificate.py", "solvers/base.py")
+    for path in source.rglob("*.py"):
+        if not str(path.relative_to(source)).startswith(homes):
+            found = [word for word in words if word in path.read_text()]
+            assert not found, f"{path.relative_to(source)}: {found}"

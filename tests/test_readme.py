@@ -1,7 +1,9 @@
 """The README's promises: its Python runs, its shell lines exist, its links lead somewhere."""
 
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -50,3 +52,17 @@ def test_links_and_pictures_exist(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
+
+
+def test_the_page_on_solvers_runs_and_prints_what_it_shows(capsys, monkeypatch):
+    page = (ROOT / "docs" / "add-a-solver.md").read_text()
+    module = ModuleType("add_a_solver")  # what is stored must be found again
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    shown = []
+    for language, block in re.findall(r"```(python|text)\n(.*?)```", page, flags=re.DOTALL):
+        if language == "text":
+            assert capsys.readouterr().out == block, shown
+        else:
+            exec(compile(block, "add-a-solver.md", "exec"), module.__dict__)
+            shown.append(block)
+    assert len(shown) == 6

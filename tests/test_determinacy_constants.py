@@ -106,7 +106,9 @@ def test_groups_are_joined_if_their_rotation_is_known_to_a_thousandth(error, kno
 
 @pytest.mark.parametrize(("weak", "deficient"), [(1e-5, False), (1e-7, True)])
 def test_a_direction_of_a_millionth_is_none(weak, deficient):
-    assert rows_outside._deficient(np.array([[1.0, weak], [1.0, -weak]]), rows_outside.DEFICIENT) is deficient
+    assert (
+        rows_outside._deficient(np.array([[1.0, weak], [1.0, -weak]]), rows_outside.ROWS_OUTSIDE_DEFICIENT) is deficient
+    )
 
 
 @pytest.mark.parametrize(("moved", "fixed"), [(1e-7, True), (1e-5, False)])

@@ -86,7 +86,7 @@ def test_rows_that_see_enough_determined_rows_are_determined():
     words, components = np.array([GENERIC, GENERIC, LOCAL, NO, NO]), np.array([0, 0, 0, -1, -1])
     found = Determinacy(words, components, [], (), agrees=True)
     scaled = U / np.sqrt(observations.unit)
-    closed = rows_outside._closed(observations, scaled, found, np.array([2, 3, 4]), rows_outside.DEFICIENT)
+    closed = rows_outside._closed(observations, scaled, found, np.array([2, 3, 4]), rows_outside.ROWS_OUTSIDE_DEFICIENT)
     assert closed.rank_of.tolist() == [GENERIC, GENERIC, GENERIC, GENERIC, NO]
     assert closed.components.tolist() == [0, 0, 0, 0, -1]
     # Rows that differ by no more than the fit leaves open are one direction, and hold nobody.

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from unrelu.base.tolerances import FLOOR_LOOSE, FLOOR_NOISELESS
 from unrelu.data.observations import Observations
-from unrelu.judge.floor import LOOSE, NOISELESS, Floor, noiseless, rms, unknowns_and_pairs
+from unrelu.judge.floor import Floor, noiseless, rms, unknowns_and_pairs
 from unrelu.model.losses import Observed, OneSided
 from unrelu.problems.psd import PSDProblem
 
@@ -101,8 +102,8 @@ def test_more_blocks_are_looked_for_while_few_entries_tell():
 def test_rounding_is_a_millionth_and_a_named_method_a_thousandth():
     observations, _ = floor_of(gram(20, 2), 2)
     problem = PSDProblem(observations, 2, Observed())
-    assert NOISELESS == {"float64": 1e-6, "float32": 1e-3}
-    assert LOOSE == {"float64": 1e-3, "float32": 1e-2}
+    assert FLOOR_NOISELESS == {"float64": 1e-6, "float32": 1e-3}
+    assert FLOOR_LOOSE == {"float64": 1e-3, "float32": 1e-2}
     for share, strictly, loosely in ((0.9e-6, True, True), (2e-6, False, True), (2e-3, False, False)):
         value = (share * problem.norm) ** 2 / 4
         assert noiseless(problem, value) is strictly

@@ -12,9 +12,9 @@ from scipy.optimize import linprog
 import unrelu
 import unrelu.proofs.programs
 from unrelu.base.errors import CompletionWarning
+from unrelu.base.tolerances import DIRECT_LARGEST_SHARE
 from unrelu.data.planted import FAMILIES, family
 from unrelu.data.sampling import thresholded
-from unrelu.proofs.direct import LARGEST_SHARE
 from unrelu.proofs.programs import least
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -106,7 +106,7 @@ def test_the_truth_is_inside_on_small_matrices_of_any_family(seed, rank, family_
     assert (high[absent] <= SHARP).all()
     proved = (completion.determinacy == "proved") & completion.determined
     # A row counts as proved up to a bound of a thousandth of its size, loosened fourfold on both sides of both rows.
-    assert (high - low)[np.outer(proved, proved)].max(initial=0) <= 16 * LARGEST_SHARE * np.abs(M).max()
+    assert (high - low)[np.outer(proved, proved)].max(initial=0) <= 16 * DIRECT_LARGEST_SHARE * np.abs(M).max()
 
 
 def known_body(rank=2):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import unrelu
+from unrelu.base.tolerances import NEXT_RANK_FAR_BETTER
 from unrelu.data.observations import Observations
-from unrelu.judge.next_rank import FAR_BETTER, gain_of_next_rank
+from unrelu.judge.next_rank import gain_of_next_rank
 from unrelu.loop.history import Stop
 from unrelu.model.losses import Observed
 from unrelu.problems.psd import PSDProblem
@@ -92,7 +93,7 @@ def test_one_more_rank_tells_rank_from_noise_where_little_was_seen():
         problem = PSDProblem(Observations.of(X, threshold=None), 2, Observed())
         fit = unrelu.complete(X, 2, threshold=None, rng=0)
         factor = fit.factor / np.sqrt(problem.unit)
-        assert (gain_of_next_rank(problem, factor, rng) > FAR_BETTER) is more
+        assert (gain_of_next_rank(problem, factor, rng) > NEXT_RANK_FAR_BETTER) is more
         assert fit.verdict.code is (Stop.BEST_OF_RANK if more else Stop.FITTED_TO_NOISE)
     few = PSDProblem(Observations.of(np.eye(3) + 1, threshold=None), 2, Observed())
     assert gain_of_next_rank(few, np.eye(3, 2), rng) is None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
 from unrelu.base.errors import CompletionWarning, InputError, is_number
+from unrelu.base.tolerances import CERTIFY_BEYOND, ROWS_OUTSIDE_DEFICIENT
 from unrelu.complete import complete
 from unrelu.data.observations import Observations
 from unrelu.data.pieces import named_rows
@@ -26,7 +27,6 @@ from unrelu.proofs.determinacy import NO, PROVED, Determinacy
 from unrelu.proofs.determine import determine, prove_by_stress
 from unrelu.proofs.direct import DataError, bounds_of_zeros
 from unrelu.proofs.pattern import as_factor
-from unrelu.proofs.rows_outside import DEFICIENT
 from unrelu.results.certificate import Certificate, Shortage
 from unrelu.results.completion import Completion
 
@@ -34,8 +34,6 @@ __all__ = ["certify"]
 
 Floats = NDArray[np.float64]
 
-# An eigenvalue of a seen block beyond the rank, as a share of the first, that no rounding explains.
-BEYOND = 1e-6
 # What the strongest means of a proof makes it.
 KINDS = {"stress": "stress", "reflection": "reflection", "polar": "gluing", "direct": "direct", "zero": "direct"}
 # Absent entries may be on the wrong side by this many times the rounding of the data.
@@ -280,7 +278,7 @@ def _failures(
 
 def _spanned(factor: Floats) -> int:
     """The rank of the fit, to rounding."""
-    return int(np.sum(np.linalg.svd(factor, compute_uv=False) > DEFICIENT * np.linalg.norm(factor, 2)))
+    return int(np.sum(np.linalg.svd(factor, compute_uv=False) > ROWS_OUTSIDE_DEFICIENT * np.linalg.norm(factor, 2)))
 
 
 def _beyond(observations: Observations, rank: int, rng: np.random.Generator) -> str | None:
@@ -292,7 +290,7 @@ def _beyond(observations: Observations, rank: int, rng: np.random.Generator) -> 
         block, _ = observations.pairs(rows, rows)
         values = np.linalg.eigvalsh(block)
         worst = max(abs(float(values[0])), float(values[-rank - 1])) / max(float(values[-1]), 1e-300)
-        if worst > BEYOND:
+        if worst > CERTIFY_BEYOND:
             names = named_rows(rows, observations.labels)
             return f"the fully seen block of {names} has an eigenvalue beyond the {rank} largest at {worst:.1g} of them"
     return None
@@ -326,7 +324,7 @@ def _shortages(observations: Observations, factor: Floats, found: Determinacy) -
         _, independent = frame.solve_one(seen[0], values[0])
         asked = _asked(factor, body, seen[0], max(rank - independent, 0))
         gap = np.abs(factor[body] @ factor[row] - values[0])[seen[0]].max(initial=0.0)
-        agrees = bool(gap <= BEYOND * np.abs(values[seen]).max(initial=0.0))
+        agrees = bool(gap <= CERTIFY_BEYOND * np.abs(values[seen]).max(initial=0.0))
         short.append(Shortage(int(row), int(seen.sum()), independent, rank, asked, agrees))
     return sorted(short, key=lambda shortage: (shortage.needed - shortage.independent, shortage.row))
 

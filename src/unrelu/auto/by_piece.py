@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.auto.escalate import LOWER, escalate
+from unrelu.auto.escalate import escalate
 from unrelu.auto.task import CUT_SHORT, Attempts, Task
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import ESCALATE_LOWER
 from unrelu.data.pieces import pieces
 from unrelu.judge.floor import noiseless
 from unrelu.judge.verdicts import contradicts_absence
@@ -63,7 +64,7 @@ def complete_by_piece(task: Task) -> Attempts:
     if problem.bounded and not noiseless(problem, point.value):
         # What absence says between them does not hold: then the pieces are one problem.
         whole = escalate(task, (TOGETHER, point.factor))
-        lower = whole.outcome.point.value < (1 - LOWER) * point.value
+        lower = whole.outcome.point.value < (1 - ESCALATE_LOWER) * point.value
         noisy = verdict.code is Stop.FITTED_TO_NOISE
         if noisy and not lower and not contradicts_absence(problem, point):
             # Noise near the threshold is all that is left, and each piece is what it says of itself.

@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 from unrelu.auto.restarts import restarts
 from unrelu.auto.task import CUT_SHORT, Attempts, Plan, Task
 from unrelu.base.budget import phase
+from unrelu.base.tolerances import (
+    ESCALATE_AGREEMENT,
+    ESCALATE_LOWER,
+    ESCALATE_PERFECT,
+    ESCALATE_SHARP,
+    NEXT_RANK_FAR_BETTER,
+)
 from unrelu.judge.floor import Floor, noiseless, unknowns_and_pairs
 from unrelu.judge.held_out import HeldOut
-from unrelu.judge.next_rank import FAR_BETTER, gain_of_next_rank, gain_without_absence
+from unrelu.judge.next_rank import gain_of_next_rank, gain_without_absence
 from unrelu.judge.verdicts import Evidence, verdict_on_best
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome
@@ -33,8 +40,6 @@ __all__ = ["escalate"]
 
 Array = NDArray[np.floating[Any]]
 
-# Two starts that end within this share of the same objective have found the same point.
-AGREEMENT = 1e-3
 # Up to this size so many starts are tried before a fit above its floor is called anything.
 SMALL, DOZENS = 100, 40
 # Where starts run side by side, this often, each time around the best so far.
@@ -44,13 +49,11 @@ CHECK = "dozens at once"
 # Further starts worth so many times the first fit: only then "nothing lower was found" says anything.
 TEN_TIMES = 10.0
 # How far a further start is followed before it is asked whether it leads lower by this share.
-EXPLORING, LOWER = RelativeGradientNormBelow(1e-7) | MaxIterations(80), 1e-4
+EXPLORING = RelativeGradientNormBelow(1e-7) | MaxIterations(80)
 # Past the counting limit a perfect fit is one of many: one start, so many iterations, a gradient this small will do.
-PAST_THE_LIMIT, PERFECT = 100, {"float64": 1e-9, "float32": 1e-4}
+PAST_THE_LIMIT = 100
 # Of up to SMALL rows some may have a place nevertheless: so many starts, or until two lead to the same fit.
 STARTS_PAST_THE_LIMIT, ROUNDS_PAST_THE_LIMIT = 6, 2
-# Relative residual of a fit that has all its digits.
-SHARP = {"float64": 1e-12, "float32": 1e-5}
 # Steps in which rows with a place and those without are fitted together, where there is noise.
 TOGETHER = 30
 
@@ -80,7 +83,7 @@ def escalate(task: Task, given: tuple[str, Array] | None = None) -> Attempts:
 
 def _sharp(problem: PSDProblem, value: float, times: float = 1.0) -> bool:
     """Whether a fit has all its digits: one that has only some of them may be far off where rows are weakly held."""
-    return problem.misfit(value) <= times * SHARP[problem.dtype.name] * problem.norm
+    return problem.misfit(value) <= times * ESCALATE_SHARP[problem.dtype.name] * problem.norm
 
 
 @dataclass(eq=False)
@@ -118,7 +121,7 @@ class _Search:
                 return self._ended(replace(self.best, verdict=outcome.verdict))
             if outcome.verdict.converged:
                 self.values.append(outcome.point.value)
-            self.lower = before is None or self.best.point.value < (1 - LOWER) * before.value
+            self.lower = before is None or self.best.point.value < (1 - ESCALATE_LOWER) * before.value
             at_floor = self._at_floor() and not self._to_check()
             if at_floor or self._one_of_many(before, outcome) or self._tried_enough():
                 break
@@ -160,7 +163,7 @@ class _Search:
         assert self.best is not None
         if not self.past_the_limit:
             return False
-        again = before is not None and abs(last.point.value - before.value) <= AGREEMENT * before.value
+        again = before is not None and abs(last.point.value - before.value) <= ESCALATE_AGREEMENT * before.value
         nearly = noiseless(self.problem, self.best.point.value, loosely=True)
         return nearly or again or self.problem.size > SMALL or len(self.tried) >= STARTS_PAST_THE_LIMIT
 
@@ -198,7 +201,7 @@ class _Search:
         if len(self.values) < 2:
             return False
         first, second = sorted(self.values)[:2]
-        return second - first <= AGREEMENT * first
+        return second - first <= ESCALATE_AGREEMENT * first
 
     def _silent(self) -> bool:
         """Whether blocks were asked and say nothing, and enough was tried to ask further."""
@@ -216,7 +219,7 @@ class _Search:
         if not self._silent() or not self._few_unknowns or noiseless(self.problem, self.best.point.value):
             return False
         gain = gain_without_absence(self.problem, self.best.point.factor, self.task.rng)
-        return gain is not None and gain > FAR_BETTER
+        return gain is not None and gain > NEXT_RANK_FAR_BETTER
 
     def _held_out(self) -> HeldOut | None:
         """Asked only where blocks say nothing."""
@@ -290,7 +293,7 @@ class _Search:
                 return task.attempt(name, factor, rule)
             # Whether a further start leads lower shows long before its last digits.
             rough = task.attempt(name, factor, rule | EXPLORING)
-            if rough.verdict.code in CUT_SHORT or not rough.point.value < (1 - LOWER) * self.best.point.value:
+            if rough.verdict.code in CUT_SHORT or not rough.point.value < (1 - ESCALATE_LOWER) * self.best.point.value:
                 return rough
             return task.attempt(name, rough.point.factor, rule)
 
@@ -300,7 +303,7 @@ class _Search:
         if not self.past_the_limit:
             return self.task.stopping
         rule = self.task.stopping | MaxIterations(PAST_THE_LIMIT)
-        return rule | RelativeGradientNormBelow(PERFECT[self.problem.dtype.name])
+        return rule | RelativeGradientNormBelow(ESCALATE_PERFECT[self.problem.dtype.name])
 
     def _part_and_rest(self, placement: Placement) -> Outcome:
         """Solve for the rows that have a place alone: the others, which may be anywhere, would only pull at them.

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.tolerances import CANDIDATE_EXACT
 from unrelu.loop.stopping import StoppingRule
 
-__all__ = ["EXACT", "Candidate", "Effort"]
+__all__ = ["CANDIDATE_EXACT", "Candidate", "Effort"]
 
 Floats = NDArray[np.float64]
-
-# Misfits below this share of the typical distance need no noise to explain them.
-EXACT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class Effort:
 
     tol: float | StoppingRule
     max_iter: int
-    rounding: float = EXACT
+    rounding: float = CANDIDATE_EXACT
     noise: float | None = None  # standard deviation of a distance of weight one, if the caller knows it, in units
     censored: bool | None = None  # whether unseen distances were measured and found too long; None: ask the data
 

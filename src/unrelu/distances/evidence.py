@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import EVIDENCE_CHANCE, EVIDENCE_RARE, EVIDENCE_SAME
 from unrelu.distances.paths import scaling
 from unrelu.distances.refine import refine
 from unrelu.distances.starts import explored, small_enough, starts_for
@@ -24,7 +25,7 @@ from unrelu.problems.laplacian import rigidity_rows
 from unrelu.problems.network import Misfit, Network, no_limits
 
 __all__ = [
-    "CHANCE",
+    "EVIDENCE_CHANCE",
     "LEAST",
     "Evidence",
     "freedom_left",
@@ -46,19 +47,15 @@ GROUPS, TRIES = 12, 60
 # cliques have fewer than enough distances to spare, cores are asked as well.
 REDUNDANT, LARGEST_CORE, ENOUGH = 6, 16, 20
 CORE_STARTS, RAISED_STARTS, ROUND = 40, 128, 64
-# Starts of a core that end this close have found its lowest misfit.
-SAME = 1e-2
 # Fewer spare distances tell nothing about noise, unless there are no others; and however few they are, a misfit of this
 # many times their level is not noise.
 LEAST, FAR = 3, 4.0
 # Beyond this many points neither cores are looked for nor is one more dimension tried.
 MANY = 2000
-# How often noise may be taken for something else.
-CHANCE = 1e-4
 # More dimensions show in the spectra beyond dim. One to three eigenvalues of each tower above the others, so far that
 # noise would do it once in a million times, and this many times more. Or, where each has one alone, positive ones
 # outweigh negative ones so many times, where noise would have as many of either sign; told by so many spare distances.
-MORE, RARE, TOWERING = 3, 1e-6, 4.0
+MORE, TOWERING = 3, 4.0
 LOPSIDED, SPARE = 30.0, 20
 # How far points are moved along one more dimension, in typical distances, to see whether that helps.
 LIFT = 0.3
@@ -127,7 +124,7 @@ def is_noise(misfit: float, freedom: int, told: Evidence) -> bool:
 
     if freedom < 1 or told.freedom < min(LEAST, freedom) or told.level <= 0:
         return False
-    most = min(float(fdtri(freedom, told.freedom, 1 - CHANCE)), FAR**2)
+    most = min(float(fdtri(freedom, told.freedom, 1 - EVIDENCE_CHANCE)), FAR**2)
     return bool(misfit / freedom <= told.level**2 * most)
 
 
@@ -143,7 +140,7 @@ def outdone(squares: float, freedom: int, raised: float, left: int, floor: float
     if left < 1 or more < 1:
         return False
     gained = (squares - raised) / more
-    return gained > TOWERING * float(fdtri(more, left, 1 - RARE)) * max(raised, floor**2) / left
+    return gained > TOWERING * float(fdtri(more, left, 1 - EVIDENCE_RARE)) * max(raised, floor**2) / left
 
 
 def raised(network: Network, X: Floats, floor: float, rng: np.random.Generator) -> bool:
@@ -225,7 +222,7 @@ def towering(spectra: list[Floats], floor: float) -> bool:
             continue
         high = sum(float(np.sum(v[-more:] ** 2)) for v in long) / tops
         low = sum(float(np.sum(v[:-more] ** 2)) for v in long) / rest
-        if high > TOWERING * float(fdtri(tops, rest, 1 - RARE)) * max(low, floor**2):
+        if high > TOWERING * float(fdtri(tops, rest, 1 - EVIDENCE_RARE)) * max(low, floor**2):
             return True
     return False
 
@@ -276,7 +273,7 @@ def _asked(network: Network, used: Mask, rng: np.random.Generator, floor: float)
         if exact:
             told.raised_freedom += (left := freedom_left(part, ended.points))
             told.freedom += left
-        elif values[1] <= (1 + SAME) * values[0]:  # else a fit that may be a fold: it says nothing
+        elif values[1] <= (1 + EVIDENCE_SAME) * values[0]:  # else a fit that may be a fold: it says nothing
             above = replace(part, dim=part.dim + 1)
             lifted = explored(Springs.of(above, plain, floor), rng, CORE_STARTS)[0]
             Y = refine(DistanceProblem(above, plain), lifted[0], tol=1e-12, max_iter=30)

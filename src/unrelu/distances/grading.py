@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import phase
+from unrelu.base.tolerances import GRADING_SHARP, GRADING_THICK, SECOND_SAME
 from unrelu.distances.handedness import MOST_TURNED, NOISY, turned_groups
 from unrelu.distances.noise import NoiseLevel
 from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
@@ -19,7 +20,6 @@ from unrelu.distances.second import (
     LIKELY,
     LOWER,
     MOST_SEARCHED,
-    SAME,
     flippable,
     not_a_bowl,
     same_in_both,
@@ -43,8 +43,6 @@ Grades = NDArray[np.int8]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-# Trilateration whose steps were all thicker than this keeps its digits; a place may be off by this share of a distance.
-THICK, SHARP = 0.005, 1e-9
 # A second answer counts where it has two points apart by this many of their standard errors.
 DISTINCT = 4.0
 # But wherever it has them apart by this share of the typical distance, however soft the places are.
@@ -99,7 +97,9 @@ def _verified(
     """Polish what is settled, and take back the word for points that rounding alone moves visibly."""
     fixed = np.flatnonzero(grade >= GENERIC)
     free = None
-    if body is not None and body.thickness > THICK:  # well-conditioned at every step: only the others are looked at
+    if (
+        body is not None and body.thickness > GRADING_THICK
+    ):  # well-conditioned at every step: only the others are looked at
         rest = fixed[~body.placed[fixed]]
         if not rest.size:
             return X, grade
@@ -111,7 +111,7 @@ def _verified(
     places, error = polished(network.part(fixed, keep=met), X[fixed], rng, free=free)
     X, grade = X.copy(), grade.copy()
     X[fixed] = places
-    grade[fixed[error > SHARP * max(float(network.distance.max()), 1e-300)]] = LOCAL
+    grade[fixed[error > GRADING_SHARP * max(float(network.distance.max()), 1e-300)]] = LOCAL
     return X, grade
 
 
@@ -184,8 +184,8 @@ def _searched(
     error[fixed] = np.sqrt(np.trace(cov, axis1=1, axis2=2))
     size = float(np.abs(X - X.mean(axis=0)).max())
     coarse = COARSE * float(part.distance.mean())
-    tolerance = np.minimum(DISTINCT * (error[:, None] + error), coarse) + SAME * size
-    reach = np.minimum(DISTINCT * error, coarse) + SAME * size
+    tolerance = np.minimum(DISTINCT * (error[:, None] + error), coarse) + SECOND_SAME * size
+    reach = np.minimum(DISTINCT * error, coarse) + SECOND_SAME * size
 
     def alike(other: Floats, chosen: Indices) -> Indices:
         return still_there(here, other, same_in_both(here, other, chosen, tolerance), reach)

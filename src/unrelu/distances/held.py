@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import OutOfTime, phase
+from unrelu.base.tolerances import EVIDENCE_CHANCE, GRADING_SHARP, SECOND_SAME
 from unrelu.distances.alignment import align
 from unrelu.distances.anchors import fix_the_frame
-from unrelu.distances.evidence import CHANCE, RANKED, gather, is_noise
-from unrelu.distances.grading import SHARP, graded_exact
+from unrelu.distances.evidence import RANKED, gather, is_noise
+from unrelu.distances.grading import graded_exact
 from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
 from unrelu.distances.polish import polished
 from unrelu.distances.refine import refine
 from unrelu.distances.rigidity import GENERIC, LOCAL, Framework, determinacy
 from unrelu.distances.search import BEYOND, BEYOND_ALL, ROUND, SLACK, Search
-from unrelu.distances.second import MOST_SEARCHED, SAME, searched
+from unrelu.distances.second import MOST_SEARCHED, searched
 from unrelu.distances.solve import Solved
 from unrelu.distances.starts import explored, small_enough, starts_for
 from unrelu.distances.swarm import Springs
@@ -163,7 +164,9 @@ class Held:
         if self.seen.beyond_limits(X).max(initial=0.0) > BEYOND_ALL * level:
             return False
         if known is not None:
-            return bool(squares <= known**2 * float(chdtri(freedom, CHANCE)) and gaps.max() <= BEYOND_ALL * known)
+            return bool(
+                squares <= known**2 * float(chdtri(freedom, EVIDENCE_CHANCE)) and gaps.max() <= BEYOND_ALL * known
+            )
         told = gather(self.seen, self.search.rng, self.floor)
         return is_noise(squares, freedom, told if told.freedom else self.search.evidence)
 
@@ -235,13 +238,13 @@ class Held:
             others = searched(springs, X, search.rng, free=free)
             size = max(float(np.abs(X - X.mean(axis=0)).max()), 1e-300)
             for other in others.places:
-                moved = np.linalg.norm(other - X, axis=1) > SAME * size
+                moved = np.linalg.norm(other - X, axis=1) > SECOND_SAME * size
                 grade[moved] = np.minimum(grade[moved], LOCAL)
         return X, grade
 
     def _same_shape(self, X: Floats, Y: Floats) -> bool:
         size = max(float(np.abs(X).max()), 1e-300)
-        return bool(np.abs(align(Y, X)(Y) - X).max() <= SAME * size)
+        return bool(np.abs(align(Y, X)(Y) - X).max() <= SECOND_SAME * size)
 
     def _held_grades(self, X: Floats, slack: float, *, exact: bool) -> Grades:
         """Grades of points relative to anchors that fix the frame: from these everything is placed."""
@@ -267,6 +270,6 @@ class Held:
         places, error = polished(network.part(settled), X[settled], self.search.rng, free=free)
         X, grade = X.copy(), grade.copy()
         X[settled] = places
-        coarse = settled[free[error[free] > SHARP * max(float(network.distance.max()), 1e-300)]]
+        coarse = settled[free[error[free] > GRADING_SHARP * max(float(network.distance.max()), 1e-300)]]
         grade[coarse] = np.minimum(grade[coarse], LOCAL)
         return X, grade

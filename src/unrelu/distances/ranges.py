@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.errors import InputError, is_number
+from unrelu.base.tolerances import SEEN_ROUNDING
 from unrelu.base.units import power_of_two
 from unrelu.distances.anchors import known_places
 from unrelu.distances.edges import EdgeList, all_different, named_pair
-from unrelu.distances.seen import BEYOND_NOISE, ROUNDING, checked_values, given_sigma, merged_pairs, seen_pairs
+from unrelu.distances.seen import BEYOND_NOISE, checked_values, given_sigma, merged_pairs, seen_pairs
 from unrelu.problems.network import PairLimits, no_limits
 
 __all__ = ["Ranges"]
@@ -111,7 +112,7 @@ class Ranges:
     @property
     def rounding(self) -> float:
         """The share of a distance that rounding of the input may have changed."""
-        return ROUNDING[self.dtype]
+        return SEEN_ROUNDING[self.dtype]
 
     @property
     def precision(self) -> Floats | None:

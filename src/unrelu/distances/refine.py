@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import OutOfTime
+from unrelu.base.tolerances import REFINE_VANISHED
 from unrelu.loop.history import History, Record, Stop, in_units
 from unrelu.loop.run import Outcome, Watch, run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow, StoppingRule
@@ -24,8 +25,6 @@ Indices = NDArray[np.intp]
 
 DEFAULT_TOL = 1e-14
 DEFAULT_ITERATIONS = 200
-# A gradient below this share of the data has vanished, whatever was asked for.
-VANISHED = 1e-10
 
 
 class Journal:
@@ -107,7 +106,7 @@ def refine(
     point, last = outcome.point, outcome.history[-1]
     size = problem.relative(point.gradient_norm)
     ended = isinstance(tol, StoppingRule) and outcome.verdict.converged
-    converged = ended or size <= max(small, VANISHED) or last.details["flat"] >= FLAT
+    converged = ended or size <= max(small, REFINE_VANISHED) or last.details["flat"] >= FLAT
     return Refined(point.factor.astype(np.float64, copy=False), point.value, size, last.iteration, converged)
 
 

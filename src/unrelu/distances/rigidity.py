@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import RIGIDITY_AFFINE, RIGIDITY_NULL, SECOND_SAME
 from unrelu.distances.patches import Patch, clusters, cut_out, other_place
-from unrelu.distances.second import MOST_SEARCHED, SAME, same_in_both, searched, special
+from unrelu.distances.second import MOST_SEARCHED, same_in_both, searched, special
 from unrelu.distances.starts import small_enough
 from unrelu.distances.swarm import Springs
 from unrelu.distances.trilateration import Body, cliques, grow, look
@@ -37,10 +38,6 @@ Mask = NDArray[np.bool_]
 WORDS = ("no", "local", "generic", "proved")
 NO, LOCAL, GENERIC, PROVED = range(4)
 
-# Eigenvalues below this share of the largest count as zero; a motion that weak is not told apart from none.
-NULL = 1e-10
-# A vector is affine, or a rigid motion, on a point if it is so to this share of its size.
-AFFINE = 1e-5
 # Vectors that are drawn: one alone passes by chance once in 10⁵ times, and there are many points.
 DRAWS = 4
 # Groups that are looked at one by one.
@@ -167,9 +164,9 @@ def _elsewhere(
         if reach > 0 and network.too_close(trial, reach)[0].size:
             continue
         if held is not None:
-            elsewhere |= np.linalg.norm(other - places, axis=1) > SAME * size
+            elsewhere |= np.linalg.norm(other - places, axis=1) > SECOND_SAME * size
         else:
-            alike = same_in_both(places, other, np.flatnonzero(found >= GENERIC), SAME * size)
+            alike = same_in_both(places, other, np.flatnonzero(found >= GENERIC), SECOND_SAME * size)
             elsewhere |= ~np.isin(np.arange(len(inside)), alike)
     return elsewhere
 
@@ -249,7 +246,7 @@ def patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[n
     seen = replace(part, limits=no_limits())  # a limit that is not met is no distance
     rows = rigidity_rows(seen.forces(places, Misfit(absence=False)), n).toarray()
     values, vectors = np.linalg.eigh(rows.T @ rows)
-    null = values <= NULL * max(values[-1], 1e-300)
+    null = values <= RIGIDITY_NULL * max(values[-1], 1e-300)
     grade = np.zeros(n, np.int8)
     motions = vectors[:, null] @ rng.standard_normal((int(null.sum()), DRAWS))
     grade[_moving_together(turns(places), motions.reshape(n, dim, DRAWS), fixed, part, rng)] = LOCAL
@@ -307,7 +304,7 @@ def _moving_together(shapes: Floats, fields: Floats, fixed: Mask, part: Network,
         if rank < A.shape[1]:
             return np.zeros(n, bool)
         gap = np.abs(fields - shapes @ (coefficients / scale[:, None])).max(axis=1)
-        together: Mask = (gap <= AFFINE * size).all(axis=1)
+        together: Mask = (gap <= RIGIDITY_AFFINE * size).all(axis=1)
         return together
 
     if fixed.any():

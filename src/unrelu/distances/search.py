@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import phase
+from unrelu.base.tolerances import CANDIDATE_EXACT, EVIDENCE_CHANCE, SEARCH_AGREE, SEARCH_NOISY_TOL, SEARCH_ROUGH
 from unrelu.distances.advance import advanced
 from unrelu.distances.alignment import align
-from unrelu.distances.candidate import EXACT, Candidate, Effort
+from unrelu.distances.candidate import Candidate, Effort
 from unrelu.distances.careful import carefully_grown
-from unrelu.distances.evidence import CHANCE, Evidence, freedom_left, gather, is_noise, raised
+from unrelu.distances.evidence import Evidence, freedom_left, gather, is_noise, raised
 from unrelu.distances.noise import censored_noise, noise_of_cliques
 from unrelu.distances.patches import MOST_POINTS, clusters, settle
 from unrelu.distances.paths import from_paths
@@ -27,7 +28,7 @@ from unrelu.problems.distances import DistanceProblem
 from unrelu.problems.network import Misfit, Network
 from unrelu.solvers.levenberg_marquardt import LevenbergMarquardt
 
-__all__ = ["BEYOND", "EXACT", "Candidate", "Effort", "Search"]
+__all__ = ["BEYOND", "CANDIDATE_EXACT", "Candidate", "Effort", "Search"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -48,8 +49,6 @@ NEARLY = 0.05
 LITTLE, TINY = 0.02, 0.002
 SETTLINGS = 6
 NOISE_ROUNDS = 4
-ROUGH, NOISY_TOL = 1e-5, 1e-9
-AGREE = 1e-3
 REPAIRS = 4
 # Iterations of one descent while there are other places to look.
 EXPLORING = 80
@@ -109,7 +108,9 @@ class Search:
         if network.beyond_limits(X).max(initial=0.0) > BEYOND_ALL * max(level, self.floor):
             return False
         if known is not None:
-            least, most = (known**2 * float(chdtri(freedom, chance)) for chance in (1 - CHANCE, CHANCE))
+            least, most = (
+                known**2 * float(chdtri(freedom, chance)) for chance in (1 - EVIDENCE_CHANCE, EVIDENCE_CHANCE)
+            )
             if self.squares(X) > most or gaps.max() > BEYOND_ALL * known:
                 return False
             # Noise of that deviation would leave more: it is not what these distances have, and they are asked.
@@ -143,7 +144,7 @@ class Search:
     def tol(self) -> float | StoppingRule:
         """With noise, digits far below it are not worth the work."""
         tol = self.effort.tol
-        return tol if self.clean or isinstance(tol, StoppingRule) else max(tol, NOISY_TOL)
+        return tol if self.clean or isinstance(tol, StoppingRule) else max(tol, SEARCH_NOISY_TOL)
 
     def exact(self, X: Floats) -> bool:
         """Whether all distances are met to rounding, and all limits."""
@@ -178,7 +179,7 @@ class Search:
             ended = refine(
                 DistanceProblem(self.network, Misfit(noise=sigma)),
                 best.points,
-                tol=self.tol if done == rounds - 1 else ROUGH,
+                tol=self.tol if done == rounds - 1 else SEARCH_ROUGH,
                 max_iter=self.effort.max_iter,
                 journal=self.journal,
             )
@@ -289,7 +290,7 @@ class Search:
         if self.clean or len(found) < 2:
             return False
         values = sorted(one.value for one in found)
-        return values[1] <= (1 + AGREE) * values[0]
+        return values[1] <= (1 + SEARCH_AGREE) * values[0]
 
     def _direct(self, body: Body) -> Candidate | None:
         """The placed points, and the others around them; None where errors have grown too large to go on."""
@@ -335,7 +336,7 @@ class Search:
             problem = DistanceProblem(self.network, rough)
             X = refine(problem, X, tol=1e-6, max_iter=iterations, journal=self.journal).points
         most, solver = (min(EXPLORING, effort.max_iter), EXPLORER) if self.clean else (effort.max_iter, None)
-        tol = ROUGH if self.censored and not self.clean else self.tol  # the likelihood has the last word
+        tol = SEARCH_ROUGH if self.censored and not self.clean else self.tol  # the likelihood has the last word
         problem = DistanceProblem(self.network, self.misfit)
         ended = refine(problem, X, tol=tol, max_iter=most, journal=self.journal, solver=solver)
         self.starts += 1

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import SECOND_ALIKE, SECOND_COINCIDENCE, SECOND_SAME
 from unrelu.distances.alignment import align
 from unrelu.distances.starts import explored, folds
 from unrelu.distances.swarm import MOST_UNKNOWNS, Springs, descend
@@ -25,7 +26,7 @@ __all__ = [
     "LIKELY",
     "LOWER",
     "MOST_SEARCHED",
-    "SAME",
+    "SECOND_SAME",
     "Others",
     "flippable",
     "not_a_bowl",
@@ -49,12 +50,6 @@ TRIED = 24
 MOST_FOLDED = 4
 # A lower misfit than the first answer's is another answer if it is lower by this share.
 LOWER = 1e-3
-# Two distances that agree to this share of the size of the set are the same.
-SAME = 1e-6
-# With noise, descents end a little apart in the same place.
-ALIKE = 1e-2
-# Distances, and places, that coincide to this share are no accident.
-COINCIDENCE = 1e-7
 # The misfit must rise by this share of what a bowl would, so many standard deviations out.
 BOWL, OUT = 0.25, 4.0
 # A step s bends a distance d by s²/2d; below half of this share of a deviation nothing is bent.
@@ -90,7 +85,7 @@ def searched(
     movable = np.arange(springs.size) if free is None else free
     every, misfits = explored(springs, rng, TRIED, fixed=None if free is None else X, free=free)
     fits = _fitting(springs, every, misfits, allowed)
-    same = SAME if allowed is None else ALIKE
+    same = SECOND_SAME if allowed is None else SECOND_ALIKE
     known = _distinct([X], every[fits], same)
     done = 0
     # One fold may only be seen from behind another.
@@ -155,7 +150,7 @@ def special(network: Network, X: Floats) -> bool:
     """Whether the places are no accident: points at one place, equal distances, or too many in one line or plane."""
     d = np.sort(network.distance)
     scale = float(d[-1]) if d.size else 1.0
-    if d.size and (d[0] <= COINCIDENCE * scale or np.sum(np.diff(d) <= 1e-9 * scale) > 0):
+    if d.size and (d[0] <= SECOND_COINCIDENCE * scale or np.sum(np.diff(d) <= 1e-9 * scale) > 0):
         return True
     dim, graph = network.dim, network.graph
     for point in range(network.size):

@@ -10,17 +10,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.base.errors import InputError
+from unrelu.base.tolerances import SEEN_ROUNDING, SEEN_SAME_PLACE
 from unrelu.distances.edges import EdgeList, edge_list, named, named_pair, real
 
-__all__ = ["BEYOND_NOISE", "ROUNDING", "SeenPairs", "checked_values", "given_sigma", "merged_pairs", "seen_pairs"]
+__all__ = ["BEYOND_NOISE", "SEEN_ROUNDING", "SeenPairs", "checked_values", "given_sigma", "merged_pairs", "seen_pairs"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Two numbers that should be the same differ at most by this share of the largest distance when only rounding did it.
-ROUNDING = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
-# ‖x‖² + ‖y‖² − 2xy leaves the square of up to about this share of the typical distance where zero is meant.
-SAME_PLACE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-3}
 # Noise exceeds this many standard deviations about once in 10⁹ draws.
 BEYOND_NOISE = 6.0
 
@@ -124,7 +121,7 @@ def _matrix_pairs(
     """Pairs off the diagonal, which must be zero to rounding; what is as small as its rounding is zero too."""
     own = first == second
     lengths = np.sqrt(np.abs(values)) if squared else np.abs(values)
-    allowed = SAME_PLACE[dtype] * _typical(lengths[~own])
+    allowed = SEEN_SAME_PLACE[dtype] * _typical(lengths[~own])
     wrong = np.flatnonzero(own & (values != 0) & ~(lengths <= allowed))
     if wrong.size:
         k = wrong[0]
@@ -200,9 +197,9 @@ def merged_pairs(
         return low, high, values, sigma
     count = np.diff(np.r_[start, keys.size])
     most, least = np.maximum.reduceat(values, start), np.minimum.reduceat(values, start)
-    allowed = ROUNDING[dtype] * max(float(values.max()), 0.0)
+    allowed = SEEN_ROUNDING[dtype] * max(float(values.max()), 0.0)
     # A tiny distance taken from the difference of large squares is uncertain in its square.
-    place = SAME_PLACE[dtype] * _typical(values) if seen.directed else 0.0
+    place = SEEN_SAME_PLACE[dtype] * _typical(values) if seen.directed else 0.0
     deviations = None if sigma is None else sigma[order]
     slack = np.maximum(allowed, np.hypot(least, place) - least)
     if deviations is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import TRILATERATION_LOST
 from unrelu.distances.alignment import align
 from unrelu.distances.paths import scaling
 from unrelu.problems.network import Network
@@ -30,8 +31,6 @@ EPS = float(np.finfo(np.float64).eps)
 # Seeds that are looked for and grown at first, and again where no body reaches half of the points.
 FIRST_TRIES, FIRST_SEEDS = 40, 6
 MORE_TRIES, MORE_SEEDS = 400, 150
-# A bound this large, in units of the typical distance, proves nothing.
-LOST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +213,7 @@ def _bounds(sight: Sight, spread: Spread, bound: Floats) -> Floats:
     left = spread.widths[:, 0] - carried
     with np.errstate(invalid="ignore", divide="ignore"):
         result = (spread.reach * carried + rounding) / left
-    return np.where((left > 0) & (result < LOST), result, np.inf)
+    return np.where((left > 0) & (result < TRILATERATION_LOST), result, np.inf)
 
 
 def cliques(network: Network, rng: np.random.Generator, tries: int, *, start: Mask | None = None) -> list[Indices]:
@@ -305,5 +304,5 @@ def joined(body: Body, other: Body) -> Body | None:
     arm = np.linalg.norm(moved - here.mean(axis=0), axis=1)
     with np.errstate(invalid="ignore"):
         carried = other.bound + 2 * frame * (1 + arm / float(widths[-1]))
-    bound = np.where(gained, np.where(carried < LOST, carried, np.inf), body.bound)
+    bound = np.where(gained, np.where(carried < TRILATERATION_LOST, carried, np.inf), body.bound)
     return Body(points, body.placed | other.placed, bound, min(body.thickness, other.thickness, thickness))

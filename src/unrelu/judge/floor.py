@@ -14,6 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import (
+    FLOOR_ERRORS,
+    FLOOR_EXCESS,
+    FLOOR_FEW,
+    FLOOR_LOOSE,
+    FLOOR_MARGIN,
+    FLOOR_NOISELESS,
+    FLOOR_ROUNDING,
+)
 from unrelu.data.observations import Observations
 from unrelu.kernels.protocol import PairsSeen
 from unrelu.placing.placement import find_blocks, several_blocks
@@ -21,24 +30,11 @@ from unrelu.problems.psd import PSDProblem
 
 __all__ = ["Floor"]
 
-# A relative residual that no noise explains: first-order methods stop here and there above rounding.
-NOISELESS = {"float64": 1e-6, "float32": 1e-3}
-# One that is finished: past the counting limit only the rows of such a fit are looked at.
-FINISHED = {"float64": 1e-9, "float32": 1e-6}
-# The same for one run with a named method, whose tolerance may be loose: a wrong stationary point is far above it.
-LOOSE = {"float64": 1e-3, "float32": 1e-2}
 # Distinct entries of blocks, beyond their r leading eigenvalues, that tell the noise level well enough; with fewer,
 # blocks are looked for from so many further rows.
 ENOUGH, MORE_TRIES = 60, 24
 # With fewer than this many nothing is said of noise: two eigenvalues are both above zero once in seven times.
 LEAST = 10
-# The fit may exceed the noise level of the blocks, which is an estimate from so many entries, by this factor and by
-# this many of its relative standard errors 1/√(2·entries).
-MARGIN, ERRORS = 1.5, 4.0
-# Squares above zero over those below from which on a block shows rank: six times for many entries, more for few.
-# Without noise both are rounding, of which this share of the data's size is left at most.
-EXCESS, FEW = 6.0, 400.0
-ROUNDING = {"float64": 1e-9, "float32": 1e-4}
 
 
 @dataclass(frozen=True)
@@ -83,7 +79,7 @@ class Floor:
             return cls(None)
         # Blocks share rows: they know no more than one block of all their rows would.
         entries = min(sum(_distinct(len(rows) - rank) for rows in blocks), _distinct(len(counted) - rank))
-        rounding, noise, beyond = ROUNDING[observations.dtype.name], np.sqrt(below / room), np.sqrt(above / room)
+        rounding, noise, beyond = FLOOR_ROUNDING[observations.dtype.name], np.sqrt(below / room), np.sqrt(above / room)
         if entries < LEAST and max(noise, beyond) > rounding:
             return cls(None)
         return cls(float(noise), float(beyond), entries, rounding)
@@ -91,14 +87,14 @@ class Floor:
     @property
     def margin(self) -> float:
         """By which factor a fit may exceed the noise level."""
-        return MARGIN * (1 + ERRORS / float(np.sqrt(2 * max(self.entries, 1))))
+        return FLOOR_MARGIN * (1 + FLOOR_ERRORS / float(np.sqrt(2 * max(self.entries, 1))))
 
     @property
     def shows_rank(self) -> bool:
         """Whether the blocks have eigenvalues beyond the rank that noise does not explain."""
         if self.noise is None or self.beyond <= self.rounding:
             return False
-        return self.beyond**2 > (EXCESS + FEW / max(self.entries, 1)) * self.noise**2
+        return self.beyond**2 > (FLOOR_EXCESS + FLOOR_FEW / max(self.entries, 1)) * self.noise**2
 
     def reached(self, problem: PSDProblem, value: float) -> bool:
         """Whether a fit with this objective is at the floor."""
@@ -133,7 +129,7 @@ def unknowns_and_pairs(problem: PSDProblem) -> tuple[int, int]:
 def noiseless(problem: PSDProblem, value: float, *, loosely: bool = False) -> bool:
     """Whether the fit needs no noise to explain it."""
     misfit = problem.misfit(value)
-    return misfit <= (LOOSE if loosely else NOISELESS)[problem.dtype.name] * problem.norm
+    return misfit <= (FLOOR_LOOSE if loosely else FLOOR_NOISELESS)[problem.dtype.name] * problem.norm
 
 
 def rms(problem: PSDProblem, value: float) -> float:

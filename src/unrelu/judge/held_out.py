@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import phase
+from unrelu.base.tolerances import HELD_OUT_BETTER, HELD_OUT_NO_BETTER
 from unrelu.judge.floor import rms, unknowns_and_pairs
 from unrelu.loop.run import run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
@@ -29,9 +30,6 @@ Array = NDArray[np.floating[Any]]
 # by this share of the pairs and by so many.
 SHARE, LEAST, DRAWS = 0.1, 8, 3
 SPARE, SPARE_PAIRS = 0.1, 20
-# Held-out errors of one more rank over those of the rank: below the first the rank is too low; above the second it is
-# not. Of real matrices it was 0.72 to 0.93, of planted ones with noise at their rank 1.01 and more.
-BETTER, NO_BETTER = 0.85, 0.97
 # Held-out error over the noise that the misfit of the others means, up to which what is left is noise.
 NOISY = 3.0
 # Beyond this size the copies of the matrix are not worth it.
@@ -58,12 +56,12 @@ class HeldOut:
     @property
     def shows_rank(self) -> bool:
         """Whether one more rank predicts much better."""
-        return self.next_error < BETTER * self.error
+        return self.next_error < HELD_OUT_BETTER * self.error
 
     @property
     def shows_noise(self) -> bool:
         """Whether the rank predicts about as well as it fits, and one more no better."""
-        return self.next_error >= NO_BETTER * self.error and self.error <= NOISY * self.noise
+        return self.next_error >= HELD_OUT_NO_BETTER * self.error and self.error <= NOISY * self.noise
 
     @classmethod
     def of(cls, problem: PSDProblem, factor: Array, solver: Solver[Any], rng: np.random.Generator) -> HeldOut | None:

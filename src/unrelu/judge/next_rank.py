@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import phase
+from unrelu.base.tolerances import NEXT_RANK_FAR_BETTER
 from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.loop.run import run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
@@ -21,12 +22,10 @@ from unrelu.solvers import GaussNewton
 from unrelu.solvers.side_by_side import best_of_many
 from unrelu.starts.continuation import wider
 
-__all__ = ["FAR_BETTER", "gain_of_next_rank", "gain_without_absence"]
+__all__ = ["NEXT_RANK_FAR_BETTER", "gain_of_next_rank", "gain_without_absence"]
 
 # Degrees of freedom that must be left, starts, and how far the best of them is followed.
 LEFT, STARTS, FITS = 2, 40, RelativeGradientNormBelow(1e-10) | MaxIterations(60)
-# From this ratio of variances on the data have more rank. At the right rank it was 2.3 at most.
-FAR_BETTER = 20.0
 
 
 def gain_of_next_rank(problem: PSDProblem, factor: NDArray[Any], rng: np.random.Generator) -> float | None:

@@ -7,20 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.tolerances import REMARKS_CONTRADICTED, REMARKS_IDLE
 from unrelu.data.observations import Observations
 from unrelu.data.pieces import named_rows
 
 __all__ = ["beyond_rank", "contradiction", "remarks"]
 
-# The best fit leaves more than this of the size of the data: the rank is wrong, or noise is as large as the signal.
-CONTRADICTED = 0.5
-# Directions of the fit weaker than this share of the strongest are not there: they enter the matrix squared.
-IDLE = {"float64": 1e-6, "float32": 1e-3}
-
 
 def contradiction(rank: int, residual: float) -> str | None:
     """What to say of a fit that leaves most of the data unexplained."""
-    if not residual > CONTRADICTED:
+    if not residual > REMARKS_CONTRADICTED:
         return None
     return (
         f"the seen entries contradict rank {rank} by far (the best fit found leaves {residual:.0%} of their size "
@@ -40,7 +36,7 @@ def remarks(observations: Observations, factor: NDArray[np.floating[Any]], resid
     """Zero rows, a diagonal that was not seen, rows all alike, a fit of lower rank than was asked for."""
     said: list[str] = []
     n, rank = factor.shape
-    small = IDLE[observations.dtype.name]
+    small = REMARKS_IDLE[observations.dtype.name]
     sizes = np.linalg.norm(factor.astype(np.float64), axis=1)
     largest = float(sizes.max(initial=0.0))
     if observations.norm == 0:

@@ -7,9 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from unrelu.base.tolerances import (
+    NEXT_RANK_FAR_BETTER,
+    VERDICTS_ABSENT,
+    VERDICTS_CUT_OFF,
+    VERDICTS_NOISE,
+    VERDICTS_OPTIMAL,
+    VERDICTS_SHRUNK,
+)
 from unrelu.judge.floor import Floor, noiseless, rms, unknowns_and_pairs
 from unrelu.judge.held_out import HeldOut
-from unrelu.judge.next_rank import FAR_BETTER
 from unrelu.judge.remarks import contradiction
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome, run
@@ -20,15 +27,8 @@ from unrelu.starts.continuation import lowest_residual_eigenpair
 
 __all__ = ["Evidence", "contradicts_absence", "judged", "verdict_on_best"]
 
-# A residual matrix whose lowest eigenvalue is above this share of its norm, below zero, counts as semidefinite.
-OPTIMAL = 1e-6
 # Starts that search a small problem through, and the largest relative residual that is then called noise.
-HUNDREDS, NOISE = 150, 0.05
-# Share of the misfit that absent entries may have in what is called noise: noise moves only those near the threshold.
-ABSENT = 0.3
-# The answer of a convex program is of a rank if cutting it down to that leaves the misfit below so many times its own,
-# or below so many times the noise of fully seen blocks: a penalty shrinks it.
-CUT_OFF, SHRUNK = 1.5, 4.0
+HUNDREDS = 150
 # A method with a loose tolerance is at the answer if so many Gauss–Newton steps from there fit to rounding.
 FEW_STEPS = RelativeGradientNormBelow(1e-13) | MaxIterations(15)
 
@@ -91,7 +91,7 @@ class Evidence:
             return "fully seen blocks show"
         if self.held_out is not None and self.held_out.shows_rank:
             return "pairs held out show"
-        if self.gain is not None and self.gain > FAR_BETTER:
+        if self.gain is not None and self.gain > NEXT_RANK_FAR_BETTER:
             return "one more rank, which fits far better, shows"
         return None
 
@@ -143,8 +143,8 @@ def _on_convex(problem: PSDProblem, outcome: Outcome, words: str, rng: np.random
     if noiseless(problem, cut, loosely=True):
         return Verdict(Stop.FITTED, f"{said}; the data are fitted to the method's tolerance ({residual:.2g}; {words})")
     floor = Floor.of(problem.observations, problem.rank, rng)
-    near_noise = floor.noise is not None and rms(problem, cut) <= SHRUNK * floor.noise
-    if cut > CUT_OFF**2 * own and not near_noise:
+    near_noise = floor.noise is not None and rms(problem, cut) <= VERDICTS_SHRUNK * floor.noise
+    if cut > VERDICTS_CUT_OFF**2 * own and not near_noise:
         more = f"its answer has more rank than {problem.rank}: cut down to it, the relative residual is {residual:.2g}"
         return Verdict(Stop.STATIONARY, f"{said}, but {more} ({words}); try a higher rank, or another method")
     best = "a convex program is solved, and its answer is of this rank: what is left is noise"
@@ -185,7 +185,7 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
             f"{said}; pairs held out are predicted about as well as the others are fitted, and no better by one more "
             f"rank: what is left is noise ({words})",
         )
-    tellable = _spare(problem) > 0 and _residual(problem, outcome) <= NOISE
+    tellable = _spare(problem) > 0 and _residual(problem, outcome) <= VERDICTS_NOISE
     tellable = tellable and not absence_fails
     if contradicted is None and evidence.exhausted and tellable:
         return Verdict(
@@ -228,7 +228,7 @@ def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdi
 def contradicts_absence(problem: PSDProblem, point: Point) -> bool:
     """Whether so much of the misfit is that of absent entries: noise moves only the few that are near the threshold."""
     seen = problem.seen_only.evaluate(point.factor).value
-    return point.value - seen > ABSENT * point.value
+    return point.value - seen > VERDICTS_ABSENT * point.value
 
 
 def _spare(problem: PSDProblem) -> int:
@@ -253,7 +253,7 @@ def _stationary(problem: PSDProblem, outcome: Outcome, words: str, evidence: Evi
 
 def _globally_optimal(problem: PSDProblem, outcome: Outcome) -> bool:
     lowest, _ = lowest_residual_eigenpair(problem, outcome.point.factor)
-    return lowest >= -OPTIMAL * problem.misfit(outcome.point.value)
+    return lowest >= -VERDICTS_OPTIMAL * problem.misfit(outcome.point.value)
 
 
 def _residual(problem: PSDProblem, outcome: Outcome) -> float:

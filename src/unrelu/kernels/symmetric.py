@@ -10,6 +10,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from unrelu.base.tolerances import SYMMETRIC_LANCZOS_TOL
 from unrelu.kernels.pairs import edges
 from unrelu.kernels.threads import map_chunks
 
@@ -20,8 +21,6 @@ Array = NDArray[np.floating[Any]]
 # Below this size, or for more than this share of the eigenvectors, LAPACK's subset of a dense decomposition is faster.
 DENSE_SIZE = 400
 DENSE_SHARE = 0.1
-# The top eigenvectors are wanted as a start, not as an answer.
-LANCZOS_TOL = 1e-4
 
 
 class SymmetricTiles:
@@ -69,7 +68,7 @@ def top_eigenpairs(matrix: SymmetricTiles, k: int, rng: np.random.Generator) -> 
         operator = LinearOperator((n, n), matvec=matrix.times, matmat=matrix.times, dtype=matrix.dtype)
         start = rng.standard_normal(n).astype(matrix.dtype)
         try:
-            values, vectors = eigsh(operator, k, which="LA", v0=start, tol=LANCZOS_TOL)
+            values, vectors = eigsh(operator, k, which="LA", v0=start, tol=SYMMETRIC_LANCZOS_TOL)
         except ArpackNoConvergence:
             values, vectors = scipy.linalg.eigh(matrix.dense(), subset_by_index=[n - k, n - 1])
     order = np.argsort(values)[::-1]

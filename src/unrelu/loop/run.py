@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import OutOfTime, checkpoint, unlimited
+from unrelu.base.tolerances import RUN_DIVERGED, RUN_ROUNDING
 from unrelu.loop.history import History, Record, Stop, Verdict, in_units
 from unrelu.loop.states import Iterate
 from unrelu.loop.stopping import StoppingRule
@@ -20,11 +21,6 @@ from unrelu.problems.protocol import Point, Problem
 __all__ = ["Method", "Outcome", "Watch", "run"]
 
 Array = NDArray[np.floating[Any]]
-
-# An objective this many times that of the start, or of the zero matrix, is not coming back.
-DIVERGED = 1e3
-# A method that finds no better point with a relative gradient norm below this has arrived.
-ROUNDING = {"float64": 1e-13, "float32": 1e-5}
 
 
 class Method(Protocol):
@@ -208,7 +204,7 @@ def _diverged(state: Iterate, first: float, problem: Problem, history: History) 
     finite = np.isfinite(state.objective) and (norm is None or np.isfinite(norm))
     # The zero matrix has the objective ‖M_Ω‖²/4, for comparison with starts that are nearly perfect.
     # Where only zeros were seen, one in their unit.
-    if finite and not state.objective > DIVERGED * max(first, (problem.norm or 1.0) ** 2 / 4):
+    if finite and not state.objective > RUN_DIVERGED * max(first, (problem.norm or 1.0) ** 2 / 4):
         return None
     return Verdict(
         Stop.DIVERGED,
@@ -222,7 +218,7 @@ def _stuck(state: Iterate, history: History, problem: Problem) -> Verdict | None
     if state.stuck is None:
         return None
     last = history[-1]
-    small = last.relative_gradient_norm is not None and last.relative_gradient_norm <= ROUNDING[problem.dtype.name]
+    small = last.relative_gradient_norm is not None and last.relative_gradient_norm <= RUN_ROUNDING[problem.dtype.name]
     if small and state.at_rounding:
         return Verdict(
             Stop.CONVERGED,

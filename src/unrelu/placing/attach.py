@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.base.errors import CompletionWarning, InputError
+from unrelu.base.tolerances import ATTACH_DEFAULT_RCOND, ATTACH_TRUSTED_RATIO, ATTACH_TRUSTED_SIZE
 
 __all__ = ["Frame", "attach_rows", "bands"]
 
@@ -21,14 +22,6 @@ BoolArray = NDArray[np.bool_]
 
 # Entries of one temporary array: 8 MB each, whatever the number of rows.
 BAND_ENTRIES = 1 << 20
-# Normal equations are trusted while the eigenvalues of a row's normal matrix keep this ratio: the condition is then at
-# most 1e4, a refinement contracts errors by about 1e-8, and one leaves what an orthogonal method would. The largest
-# eigenvalue is at most 1; below this size the row sees only rows that are negligible among all.
-TRUSTED_RATIO = 1e-8
-TRUSTED_SIZE = 1e-12
-# Singular values below this share of the factor's largest count as zero. Fitted rows carry errors of about
-# 1e-12 (float32: 1e-6); what a direction this weak would say is mostly such errors, enlarged.
-DEFAULT_RCOND = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
 MOST_NAMED = 5
 
 
@@ -157,7 +150,7 @@ class Frame:
             return np.zeros((len(known), self.factor.shape[1])), np.ones(len(known), dtype=bool)
         weights = seen.astype(np.float64)
         sizes, axes = np.linalg.eigh(normal_matrices(weights, self.Q))
-        trusted = (sizes[:, 0] > TRUSTED_RATIO * sizes[:, -1]) & (sizes[:, -1] > TRUSTED_SIZE)
+        trusted = (sizes[:, 0] > ATTACH_TRUSTED_RATIO * sizes[:, -1]) & (sizes[:, -1] > ATTACH_TRUSTED_SIZE)
         safe = np.where(trusted[:, None], sizes, 1.0)
 
         def apply_inverse(rhs: Float64Array) -> Float64Array:
@@ -182,15 +175,15 @@ class Frame:
             rows = enough[part]
             weights = seen[rows].astype(np.float64)
             # A little of the identity makes every matrix invertible, and what it spoils is not trusted below.
-            inverse = np.linalg.inv(normal_matrices(weights, self.Q) + TRUSTED_SIZE * np.eye(self.rank))
+            inverse = np.linalg.inv(normal_matrices(weights, self.Q) + ATTACH_TRUSTED_SIZE * np.eye(self.rank))
             share[rows] = 1 / np.linalg.norm(inverse, axis=(1, 2))
             v = np.einsum("ikl,il->ik", inverse, known[rows] @ self.Q)
             for _ in range(2):
                 misfit = known[rows] - weights * (v @ self.Q.T)
                 v += np.einsum("ikl,il->ik", inverse, misfit @ self.Q)
             solution[rows] = v @ self.T
-        share[share < 10 * TRUSTED_SIZE] = 0
-        for i in np.flatnonzero((share > 0) & (share < TRUSTED_RATIO)):
+        share[share < 10 * ATTACH_TRUSTED_SIZE] = 0
+        for i in np.flatnonzero((share > 0) & (share < ATTACH_TRUSTED_RATIO)):
             solution[i], _ = self.solve_one(seen[i], known[i])
         return solution, share
 
@@ -261,7 +254,7 @@ def _numbers(X: Any, name: str) -> Array:
 
 def _checked_rcond(rcond: Any, dtype: np.dtype[Any]) -> float:
     if rcond is None:
-        return DEFAULT_RCOND[dtype]
+        return ATTACH_DEFAULT_RCOND[dtype]
     if isinstance(rcond, (bool, str)) or not np.isscalar(rcond) or not 0 <= rcond < 1:  # type: ignore[operator]
         raise InputError(f"rcond must be a number in [0, 1), or None for the default; got {rcond!r}")
     return float(rcond)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import OUTSIDE_FITS
 from unrelu.data.observations import Observations
 from unrelu.placing.attach import Frame, normal_matrices
 
@@ -28,8 +29,6 @@ Bools = NDArray[np.bool_]
 STEPS, ROUNDS, FEW_ROUNDS, FEW = 150, 6, 30, 40
 # Up to so many unknowns the normal matrix is factored; beyond, conjugate gradients take so many steps.
 DENSE, INNER = 1500, 80
-# A misfit below this share of the data's size is none.
-FITS = 1e-11
 DAMPING, MOST_DAMPING = 1e-3, 1e8
 
 
@@ -75,7 +74,7 @@ def fitted_outside(
     X = _descended(springs, springs.start(factor[rows], rng))
     usual = FEW_ROUNDS if len(rows) <= FEW else ROUNDS
     for _ in range(usual if rounds is None else rounds):
-        wrong = springs.misfit(X) > FITS * springs.scale
+        wrong = springs.misfit(X) > OUTSIDE_FITS * springs.scale
         if not wrong.any():
             break
         trial = X.copy()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import PLACEMENT_NOISELESS, PLACEMENT_WEAKEST_SEED
 from unrelu.data.observations import Observations
 from unrelu.placing.attach import Frame, bands, normal_matrices
 
@@ -42,12 +43,10 @@ FEW_SEARCHED, PER_RANK, FEW_TRIES, SOME_TRIES = 400, 30, 6, 12
 SEEDS = 4
 # A block need not be larger than this many times the rank (plus a few rows) to be well conditioned.
 LARGEST_BLOCK = 6
-# Least r-th eigenvalue of a seed block, as a share of its first.
-WEAKEST_SEED = 1e-8
 # A row joins once the rows it sees span every direction to this share (squared): the best first, then ever weaker ones.
 SHARES = (0.03, 3e-3, 3e-4, 1e-5, 1e-7, 1e-9)
 # Other seed blocks whose placements are averaged when there is noise, and rows that tell whether there is.
-AVERAGED, SAMPLE, NOISELESS = 4, 300, 1e-8
+AVERAGED, SAMPLE = 4, 300
 # Every row within this share of the rms entry: as near as a solver needs its start.
 NEAR = 0.1
 # Rows that others are placed against: all while there are few, then a sample.
@@ -208,7 +207,7 @@ def steadied(
     values, seen = observations.pairs(known, sample)
     misfit = _misfit(first.factor, known, sample, values, seen)
     size = np.sqrt(np.mean(values[seen] ** 2)) if seen.any() else 0.0
-    if not np.median(misfit) > NOISELESS * size or (unless_near and misfit.max() <= NEAR * size):
+    if not np.median(misfit) > PLACEMENT_NOISELESS * size or (unless_near and misfit.max() <= NEAR * size):
         return first
     weights = 1 / (misfit**2 + np.median(misfit) ** 2)
     total, weight = first.factor[known] * weights[:, None], weights.copy()
@@ -284,7 +283,7 @@ def find_blocks(
         if len(members) >= rank:
             eigenvalues = np.linalg.eigvalsh(values[np.ix_(members, members)])
             share = float(eigenvalues[-rank] / max(eigenvalues[-1], np.finfo(float).tiny))
-            if share > WEAKEST_SEED:
+            if share > PLACEMENT_WEAKEST_SEED:
                 found.append((share, rows[able[members]]))
     return [members for _, members in sorted(found, key=lambda pair: -pair[0])]
 

@@ -14,6 +14,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import TURNING_FITS
 from unrelu.data.observations import Observations
 from unrelu.placing.placement import Placement, find_blocks, grown, place
 from unrelu.problems.psd import PSDProblem
@@ -28,7 +29,7 @@ Bools = NDArray[np.bool_]
 TURNED, DRAWS, STEPS = 24, 4, 40
 # Further bodies looked for among the rows that are not placed; a body joins if what was seen between fits to this
 # share of an entry's size.
-BODIES, FITS = 6, 1e-7
+BODIES = 6
 
 
 def turned_together(problem: PSDProblem, factor: Floats, parts: list[Indices], rng: np.random.Generator) -> Floats:
@@ -84,7 +85,7 @@ def _absorbed(
     between = _Between.of(observations, first.factor[inside], inside, other.factor[rows], rows)
     between = between.with_shared(first.factor[shared], other.factor[shared])
     Q = _best_turn(between, rng)
-    if between.worst(Q) > FITS:
+    if between.worst(Q) > TURNING_FITS:
         return None
     factor, wave, share = first.factor.copy(), first.wave.copy(), first.share.copy()
     factor[rows], wave[rows], share[rows] = other.factor[rows] @ Q, wave.max() + 1, other.share[rows]
@@ -175,7 +176,7 @@ def _best_turn(between: _Between, rng: np.random.Generator) -> Floats:
     rank = between.A.shape[1]
     best, lowest = np.eye(rank), between.value(np.eye(rank))
     for start in _turns(between, rank, rng):
-        if between.worst(best) <= FITS / 100:
+        if between.worst(best) <= TURNING_FITS / 100:
             break
         Q = between.descended(start)
         if between.value(Q) < lowest:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from unrelu.base.tolerances import PSD_SMALLEST_SHARE
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel, Line, kernel_for
 from unrelu.kernels.bands import BandKernel
@@ -21,8 +22,6 @@ from unrelu.problems.workspace import Workspace
 
 __all__ = ["PSDProblem", "Point"]
 
-# Eigenvalues of UᵀU below this share of the largest count as this share in the preconditioner.
-SMALLEST_SHARE = 1e-12
 
 Array = NDArray[np.floating[Any]]
 
@@ -175,7 +174,7 @@ class PSDProblem:
         """D ↦ D (UᵀU + μ)⁻¹, which removes the conditioning of U."""
         U = point.factor
         eigenvalues, basis = np.linalg.eigh(U.T @ U)
-        floor = max(SMALLEST_SHARE * eigenvalues[-1], np.finfo(U.dtype).tiny)
+        floor = max(PSD_SMALLEST_SHARE * eigenvalues[-1], np.finfo(U.dtype).tiny)
         inverse = ((basis / np.maximum(eigenvalues + damping, floor)) @ basis.T).astype(U.dtype)
         return lambda D: D @ inverse
 

@@ -6,14 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import (
+    AGREEMENT_AGREES,
+    AGREEMENT_CONTRADICTS,
+    AGREEMENT_FITTED,
+    AGREEMENT_LOUD,
+    AGREEMENT_ROW_AGREES,
+    AGREEMENT_TINY,
+    AGREEMENT_VISIBLE,
+)
 from unrelu.data.observations import Observations
 from unrelu.placing.attach import bands
 from unrelu.proofs.direct import DataError
 
 __all__ = [
-    "AGREES",
-    "ROW_AGREES",
-    "TINY",
+    "AGREEMENT_AGREES",
+    "AGREEMENT_ROW_AGREES",
+    "AGREEMENT_TINY",
     "cleared",
     "contradicted",
     "fits",
@@ -27,25 +36,14 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
-# The fit agrees with what was seen if its misfit is at most this many times the rounding of the data; that of one row
-# may be further off, for solvers see the whole.
-AGREES, ROW_AGREES = 100.0, 1e4
-# Rows below this share of the factor's norm, of which only zeros were seen, are zero.
-TINY = 1e-8
-# With noise, an entry seen one way round may be beyond the threshold by so many standard deviations although its mirror
-# was not seen.
-CONTRADICTS = 10.0
 # The median of |x| for x normal with unit variance, and rows from which a median is taken.
 MEDIAN, SAMPLE = 0.6745, 500
-# A row or an entry is missed visibly by this share of its size; a row by far more than the others by so many times the
-# usual misfit; and a fit is one to rounding below the third share of all.
-VISIBLE, LOUD, FITTED = 1e-3, 4.0, 1e-6
 
 
 def cleared(observations: Observations, factor: Floats) -> tuple[Floats, Bools]:
     """The factor with rows that are zero to rounding, and of which only zeros were seen, set to zero; and which."""
     sizes = np.linalg.norm(factor, axis=1)
-    tiny = np.flatnonzero((sizes <= TINY * float(np.linalg.norm(sizes))) & (observations.seen_per_row > 0))
+    tiny = np.flatnonzero((sizes <= AGREEMENT_TINY * float(np.linalg.norm(sizes))) & (observations.seen_per_row > 0))
     zero = np.zeros(len(factor), dtype=bool)
     if tiny.size:
         values, _ = observations.pairs(tiny, np.arange(observations.size))
@@ -58,7 +56,7 @@ def fits(observations: Observations, factor: Floats, error: DataError, rows: Ind
     sizes = np.linalg.norm(factor[rows], axis=1)
     total = float(np.linalg.norm(sizes))
     absolute = error.absolute * np.sqrt(2 * len(rows))
-    each = ROW_AGREES * error.relative * sizes * total + absolute
+    each = AGREEMENT_ROW_AGREES * error.relative * sizes * total + absolute
     squares = 0.0
     for band in bands(len(rows), len(rows)):
         checkpoint()
@@ -66,13 +64,15 @@ def fits(observations: Observations, factor: Floats, error: DataError, rows: Ind
         squares += float(gap @ gap)
         if not (gap <= each[band]).all():
             return False
-    return np.sqrt(squares / 2) <= AGREES * error.relative * total**2 + error.absolute * np.sqrt(observations.count)
+    return np.sqrt(squares / 2) <= AGREEMENT_AGREES * error.relative * total**2 + error.absolute * np.sqrt(
+        observations.count
+    )
 
 
 def fitting(observations: Observations, factor: Floats, error: DataError, body: Indices, rest: Indices) -> Indices:
     """Those of ``rest`` whose fit agrees with what was seen of them: the others are not where the data want them."""
     sizes = np.linalg.norm(factor, axis=1)
-    each = ROW_AGREES * error.relative * sizes[rest] * float(np.linalg.norm(sizes)) + error.absolute
+    each = AGREEMENT_ROW_AGREES * error.relative * sizes[rest] * float(np.linalg.norm(sizes)) + error.absolute
     off = (gaps(observations, factor, rest, body) > each[:, None]).any(axis=1)
     rest, each = rest[~off], each[~off]
     off_pairs = gaps(observations, factor, rest, rest) > np.maximum(each[:, None], each[None, :])
@@ -112,9 +112,9 @@ def contradicted(observations: Observations, factor: Floats, error: DataError, *
     if i.size == 0:
         return rows
     sizes = np.linalg.norm(factor, axis=1)
-    allowed = error.absolute + AGREES * error.relative * (sizes[i] * sizes[j] + abs(tau))
+    allowed = error.absolute + AGREEMENT_AGREES * error.relative * (sizes[i] * sizes[j] + abs(tau))
     if not agrees:
-        allowed += CONTRADICTS * noise_level(observations, factor)
+        allowed += AGREEMENT_CONTRADICTS * noise_level(observations, factor)
     wrong = np.abs(seen - tau) > allowed
     rows[i[wrong]] = rows[j[wrong]] = True
     return rows
@@ -136,14 +136,14 @@ def misfitting(observations: Observations, factor: Floats) -> Bools:
         squares[band] = np.einsum("ij,ij->i", gap, gap)
         sizes[band] = np.sum(np.where(seen, values, 0.0) ** 2, axis=1)
         counts[band] = seen.sum(axis=1)
-        missed[band] = (np.abs(gap) > VISIBLE * np.outer(lengths[band], lengths)).any(axis=1)
+        missed[band] = (np.abs(gap) > AGREEMENT_VISIBLE * np.outer(lengths[band], lengths)).any(axis=1)
     if not counts.any():
         return counts > 0
     mean = squares / np.maximum(counts, 1)
     usual = float(np.median(mean[counts > 0]))
-    loud = mean > LOUD**2 * (1 + 4 / np.sqrt(np.maximum(counts, 1))) * usual
-    fitted = squares.sum() <= FITTED**2 * sizes.sum()
-    found: Bools = missed if fitted else loud & (squares > VISIBLE**2 * sizes)
+    loud = mean > AGREEMENT_LOUD**2 * (1 + 4 / np.sqrt(np.maximum(counts, 1))) * usual
+    fitted = squares.sum() <= AGREEMENT_FITTED**2 * sizes.sum()
+    found: Bools = missed if fitted else loud & (squares > AGREEMENT_VISIBLE**2 * sizes)
     return found
 
 

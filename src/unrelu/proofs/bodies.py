@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import DIRECT_LARGEST_SHARE
 from unrelu.data.observations import Observations
-from unrelu.proofs.direct import LARGEST_SHARE, DataError, Group, attach_all, direct_groups
+from unrelu.proofs.direct import DataError, Group, attach_all, direct_groups
 from unrelu.proofs.gluing import glue, ruled_out
 
 __all__ = ["bodies"]
@@ -129,4 +130,4 @@ def _mirror(
     off = float(np.abs(error.gap(size**2 - own)).max()) + error.absolute + error.relative * size**2
     across = (off + along * (2 * size + along)) / max(height, 1e-300)
     reach = along + across
-    return None if reach > LARGEST_SHARE * size else (normal, reach)
+    return None if reach > DIRECT_LARGEST_SHARE * size else (normal, reach)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.errors import InputError
+from unrelu.base.tolerances import BOUNDS_ZERO
 from unrelu.model.factors import distance
 from unrelu.proofs.pattern import as_factor
 
@@ -32,8 +33,6 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-# Singular values below this share of the first are zero to rounding.
-ZERO = 1e-12
 # 1/√(2(√2 − 1)) = 1.0987, the constant of Tu et al.
 TU = 1 / sqrt(2 * (sqrt(2) - 1))
 
@@ -41,7 +40,7 @@ TU = 1 / sqrt(2 * (sqrt(2) - 1))
 def _singular_values(U: FloatArray) -> FloatArray:
     """Those that are not zero, largest first."""
     values = np.linalg.svd(U, compute_uv=False)
-    kept: FloatArray = values[values > ZERO * values[0]]
+    kept: FloatArray = values[values > BOUNDS_ZERO * values[0]]
     return kept
 
 

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from unrelu.base.alike import evened
 from unrelu.base.budget import checkpoint, phase
+from unrelu.base.tolerances import AGREEMENT_AGREES, AGREEMENT_ROW_AGREES, DETERMINE_BEYOND, DETERMINE_NEARLY
 from unrelu.data.observations import Observations
 from unrelu.placing.placement import find_blocks
-from unrelu.proofs.agreement import AGREES, ROW_AGREES, cleared, contradicted, fits, fitting, gaps, misfitting
+from unrelu.proofs.agreement import cleared, contradicted, fits, fitting, gaps, misfitting
 from unrelu.proofs.bodies import bodies
 from unrelu.proofs.determinacy import GENERIC, NO, PROVED, Determinacy
 from unrelu.proofs.direct import DataError, Group
@@ -25,14 +26,11 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 # Blocks tried for eigenvalues beyond the rank, and how many times the rounding of a block such an eigenvalue may be.
-QUICK, BEYOND = 8, 1e3
+QUICK = 8
 # Rows are put in order where that costs little beside the rest.
 MOST_SORTED = 1000
 # Bodies that the other rows are tested against, one after the other, where there are few rows.
 MOST_BODIES, FEW = 4, 100
-# Relative misfit up to which a fit is no fit to noise but one that is not finished; its rows must be known as well.
-# It is twice what a verdict calls rounding: that counts entries, this pairs, and one seen one way round is both.
-NEARLY = 2e-6
 
 
 def determine(
@@ -112,8 +110,8 @@ def _of_the_fit(observations: Observations, factor: Floats, error: DataError) ->
     if observations.size <= FEW:
         off = gaps(observations, factor, everyone, everyone)
         values, seen = observations.pairs(everyone, everyone)
-        if np.linalg.norm(off) <= NEARLY * np.linalg.norm(values[seen]):
-            return replace(error, absolute=max(error.absolute, float(off.max())), share=NEARLY)
+        if np.linalg.norm(off) <= DETERMINE_NEARLY * np.linalg.norm(values[seen]):
+            return replace(error, absolute=max(error.absolute, float(off.max())), share=DETERMINE_NEARLY)
     return replace(error, as_fitted=True)
 
 
@@ -123,7 +121,7 @@ def _beyond_the_rank(observations: Observations, rank: int, error: DataError, rn
         checkpoint()
         block, _ = observations.pairs(rows, rows)
         rest = np.sort(np.abs(np.linalg.eigvalsh(block)))[: len(rows) - rank]
-        allowed = BEYOND * error.relative * float(np.trace(block)) + error.absolute * len(rows)
+        allowed = DETERMINE_BEYOND * error.relative * float(np.trace(block)) + error.absolute * len(rows)
         if rest.size and float(rest[-1]) > allowed:
             return True
     return False
@@ -136,7 +134,7 @@ def _agreeing(
     sizes = np.linalg.norm(factor, axis=1)
     groups, proofs = bodies(observations, factor, error, rng)
     least, total = float(sizes[sizes > 0].min(initial=sizes.max())), float(np.linalg.norm(sizes))
-    agrees = misfit <= error.relative * total * min(AGREES * total, ROW_AGREES * least)
+    agrees = misfit <= error.relative * total * min(AGREEMENT_AGREES * total, AGREEMENT_ROW_AGREES * least)
     if not agrees:  # rows without a place may be what does not fit
         parts = [group.rows for group in groups] or [np.arange(observations.size)]
         agrees = all(fits(observations, factor, error, rows) for rows in parts)

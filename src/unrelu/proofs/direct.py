@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import DIRECT_GRAM_ROUNDING, DIRECT_LARGEST_SHARE
 from unrelu.data.observations import Observations
 from unrelu.placing.attach import normal_matrices
 from unrelu.placing.placement import find_blocks
@@ -30,14 +31,10 @@ Indices = NDArray[np.intp]
 
 # ‖Û − UQ‖_F ≤ 1.099 ‖ÛÛᵀ − UUᵀ‖_F / σ_r(Û): lemma 5.4 of Tu et al. (2016), with 1/√(2(√2 − 1)).
 TU = 1.0987
-# A row counts if its bound is at most this share of its size, unless less is asked for.
-LARGEST_SHARE = 1e-3
 # Rows join while their bound is at most so many times that of those already there: the best first.
 STAGES = (10.0, 100.0, 1e4, np.inf)
 # Rows that others are measured against, as a multiple of the rank; all of them where these do not suffice.
 ANCHORS = 15
-# Eigenvalues of a normal matrix are known to this share of its trace, at least.
-GRAM_ROUNDING = 1e-13
 # Most rows looked at one by one, by singular values, in a wave where normal matrices cannot tell.
 ONE_BY_ONE = 40
 # Most seed blocks.
@@ -57,7 +54,7 @@ class DataError:
     absolute: float
     relative: float
     as_fitted: bool = False
-    share: float = LARGEST_SHARE
+    share: float = DIRECT_LARGEST_SHARE
 
     @classmethod
     def of(cls, observations: Observations, rank: int, data_error: float | None) -> DataError:
@@ -159,7 +156,7 @@ def from_block(observations: Observations, factor: Floats, error: DataError, see
     gap = error.gap(factor[seed] @ factor[seed].T - values) / np.outer(sizes, sizes)
     noise = error.of_pairs(sizes, sizes) / np.outer(sizes, sizes)
     weakest = float(np.linalg.svd(unit, compute_uv=False)[rank - 1])
-    if weakest <= np.sqrt(GRAM_ROUNDING):
+    if weakest <= np.sqrt(DIRECT_GRAM_ROUNDING):
         return None
     off = float(np.linalg.norm(gap) + np.linalg.norm(noise))
     # A block whose r-th eigenvalue exceeds the error is semidefinite in every matrix of rank ≤ r, as the lemma needs.
@@ -241,7 +238,7 @@ def _bounds(
     if enough.size == 0:
         return result
     grams = normal_matrices(seen[enough].astype(np.float64), weighted)
-    rounding = max(GRAM_ROUNDING, len(anchors) * np.finfo(float).eps)
+    rounding = max(DIRECT_GRAM_ROUNDING, len(anchors) * np.finfo(float).eps)
     least = np.linalg.eigvalsh(grams)[:, 0] - rounding * np.trace(grams, axis1=1, axis2=2)
     strength = np.zeros(len(left))
     strength[enough] = np.sqrt(np.maximum(least, 0))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import ELSEWHERE_FAR, ELSEWHERE_MOVED, ELSEWHERE_PARALLEL
 from unrelu.data.observations import Observations
 from unrelu.proofs.movable import STEPS, Movable, settled
 
@@ -35,12 +36,8 @@ REGULAR_STARTS, MOST_STARTS, FEWEST_STARTS, WORK = 100, 400, 12, 6e9
 WIDEST = 3.0
 # Starts that run side by side, the first ones and at most, and the numbers in their equations at most.
 FIRST_BATCH, LARGEST_BATCH, BATCH = 16, 64, 1e6
-# Of rows of unit length: rows and entries changed by more than this have moved; with noise by more than the second.
-MOVED, FAR = 1e-3, 0.05
 # By how much entries are pulled away from where the fit has them, at most.
 PULLED = 1.0
-# Rows of unit length are parallel if the sine of their angle is below this; a row is on a plane likewise.
-PARALLEL = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +89,7 @@ def found_elsewhere(outside: RowsOutside, wanted: Bools, rng: np.random.Generato
         return lost
     if rows.count > MOST_FREE:
         return wanted & outside.repeated()
-    moved = FAR if outside.noise else MOVED
+    moved = ELSEWHERE_FAR if outside.noise else ELSEWHERE_MOVED
     left, changed = wanted.copy(), np.zeros((len(rest), len(rest)), dtype=bool)
     others: list[Floats] = []
     for start in _batches(rows, np.flatnonzero(wanted), others, REGULAR_STARTS if regular else MOST_STARTS, rng):
@@ -123,7 +120,7 @@ def parallel_rows(factor: Floats) -> Bools:
     for i in range(len(units) - 1):
         checkpoint()
         along = units[i + 1 :] @ units[i]
-        others = np.linalg.norm(units[i + 1 :] - along[:, None] * units[i], axis=1) <= PARALLEL
+        others = np.linalg.norm(units[i + 1 :] - along[:, None] * units[i], axis=1) <= ELSEWHERE_PARALLEL
         twins[i + 1 :] |= others
         twins[i] |= others.any()
     return twins
@@ -202,7 +199,7 @@ def _mirrored(rows: Movable, here: Floats, wanted: Indices, rng: np.random.Gener
     everyone = np.concatenate([here, rows.known])
     through = everyone[rng.choice(len(everyone), min(rank - 1, len(everyone)), replace=False)]
     normal = np.linalg.svd(through, full_matrices=True)[2][-1] if rank > 1 else np.ones(1)
-    beside = np.abs(here @ normal) > PARALLEL
+    beside = np.abs(here @ normal) > ELSEWHERE_PARALLEL
     reached = np.zeros(m, dtype=bool)
     first = wanted[beside[wanted]]
     if first.size:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.errors import InputError
+from unrelu.base.tolerances import GEOMETRY_RESIDUAL, GEOMETRY_ZERO
 from unrelu.data.observations import Observations
 from unrelu.model.factors import align
 from unrelu.problems.psd import PSDProblem
@@ -40,11 +41,7 @@ STARTS = 4
 # The basis grows to so many vectors and is then cut to the best few.
 MOST_BASIS = 40
 KEPT = 8
-# Residual of an eigenpair over the size of the operator; the eigenvalue is then right to its square over the gap.
-RESIDUAL = 1e-8
 MOST_ITERATIONS = 500
-# Below this share of the operator's size an eigenvalue is zero to rounding.
-ZERO = 1e-12
 
 
 def vertical_rotation(U: ArrayLike, D: ArrayLike) -> FloatArray:
@@ -73,7 +70,7 @@ def vertical_rotation(U: ArrayLike, D: ArrayLike) -> FloatArray:
     product = factor.T @ direction
     sums = g[:, None] + g
     # Where g_i + g_j = 0 the columns of UV are zero, and so is their share of UR whatever R is.
-    inverse = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > ZERO * g[-1])
+    inverse = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > GEOMETRY_ZERO * g[-1])
     return V @ ((V.T @ (product - product.T) @ V) * inverse) @ V.T
 
 
@@ -109,7 +106,7 @@ def vertical_basis(U: ArrayLike) -> FloatArray:
     factor = as_factor(U)
     g, V = np.linalg.eigh(factor.T @ factor)
     i, j = np.triu_indices(factor.shape[1], 1)
-    if len(i) and not g[0] + g[1] > ZERO * g[-1]:
+    if len(i) and not g[0] + g[1] > GEOMETRY_ZERO * g[-1]:
         raise InputError(f"U must have rank at least r − 1 = {factor.shape[1] - 1} for all rotations to move it")
     rotations = np.einsum("ak,bk->kab", V[:, i], V[:, j])
     rotations = rotations - rotations.transpose(0, 2, 1)
@@ -315,7 +312,7 @@ def curvature(mask: Mask, U: ArrayLike, rng: Any = None) -> Curvature:
     pattern = Pattern.of(mask)
     factor = as_factor(U, "U", pattern.size)
     half, direction, residual, scale = _smallest(pattern, factor, lambda D: pattern.gram(factor, D), rng)
-    return Curvature(max(2 * half, 0.0), direction, 2 * residual, 2 * ZERO * scale)
+    return Curvature(max(2 * half, 0.0), direction, 2 * residual, 2 * GEOMETRY_ZERO * scale)
 
 
 def _smallest(pattern: Pattern, U: FloatArray, apply: Apply, rng: Any) -> tuple[float, FloatArray, float, float]:
@@ -355,7 +352,7 @@ def _smallest(pattern: Pattern, U: FloatArray, apply: Apply, rng: Any) -> tuple[
         residuals = lowest @ images - values[: len(lowest), None] * (lowest @ basis)
         size = float(np.linalg.norm(residuals[0]))
         # Where nothing was left to add, the basis spans the horizontal space.
-        if size <= RESIDUAL * scale or not added:
+        if size <= GEOMETRY_RESIDUAL * scale or not added:
             break
         wanted = np.array([precondition(residual) for residual in residuals])
         if len(basis) + len(wanted) > MOST_BASIS:
@@ -386,7 +383,7 @@ def _direction(D: ArrayLike, U: ArrayLike, name: str = "D") -> FloatArray:
 
 def _require_full_rank(U: FloatArray) -> None:
     values = np.linalg.svd(U, compute_uv=False)
-    if not values[-1] > ZERO * values[0]:
+    if not values[-1] > GEOMETRY_ZERO * values[0]:
         raise InputError(
             f"U must have full rank {U.shape[1]} for its class to lie on a manifold, got singular values from "
             f"{values[0]:.3g} down to {values[-1]:.3g}; lower the rank"

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.tolerances import GLUING_KNOWN, GLUING_LEAST, GLUING_RANK_TOLERANCE
 from unrelu.data.observations import Observations
 from unrelu.proofs.direct import DataError, Group
 
@@ -27,11 +28,7 @@ Indices = NDArray[np.intp]
 # Equations beyond this multiple of r² add nothing.
 EQUATIONS = 6
 # Steps of the search for a positive definite matrix, and singular values that count as zero.
-STEPS, RANK_TOLERANCE = 300, 1e-9
-# A positive definite matrix with a smaller least eigenvalue (of largest 1) is not worth trying.
-LEAST = 1e-6
-# Groups count as joined if the rotation between them is known to this (‖Q − I‖_F).
-KNOWN = 1e-3
+STEPS = 300
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ def _polar(equations: _Equations, rank: int) -> float | None:
     if rank == 1:  # Q = ±1: a distance below 2 is none
         return 0.0 if distance < 1 else None
     distance = _refined(distance, equations)
-    return distance if distance <= KNOWN else None
+    return distance if distance <= GLUING_KNOWN else None
 
 
 def _refined(distance: float, equations: _Equations) -> float:
@@ -159,12 +156,12 @@ def polar_matrix(matrices: Floats) -> Floats | None:
     """
     count, rank, _ = matrices.shape
     _, sizes, axes = np.linalg.svd(matrices.reshape(count, rank * rank), full_matrices=False)
-    axes = axes[sizes > RANK_TOLERANCE * sizes[0]]
+    axes = axes[sizes > GLUING_RANK_TOLERANCE * sizes[0]]
     skew = _skew_part(axes.reshape(-1, rank, rank))  # (skew directions, basis)
     if skew.shape[0]:
         _, values, right = np.linalg.svd(skew, full_matrices=True)
         zero = np.ones(len(axes), dtype=bool)
-        zero[: len(values)] = values <= RANK_TOLERANCE
+        zero[: len(values)] = values <= GLUING_RANK_TOLERANCE
         basis = right[zero] @ axes
     else:
         basis = axes
@@ -178,7 +175,7 @@ def polar_matrix(matrices: Floats) -> Floats | None:
         lifted = (vectors * np.maximum(values, 1.0)) @ vectors.T
         S = (basis.T @ (basis @ lifted.ravel())).reshape(rank, rank)
     values = np.linalg.eigvalsh((S + S.T) / 2)
-    if values[0] <= LEAST * values[-1]:
+    if values[0] <= GLUING_LEAST * values[-1]:
         return None
     return (S + S.T) / (2 * values[-1])
 
@@ -210,7 +207,7 @@ def _reflection(
         normal = axes[-1]
         # ‖(I − Q)v‖ ≤ η = slack/value on that subspace, so Q is within 2η of the identity or of the reflection.
         turn = float(2 * slack / (values[rank - 2] - slack))
-        if turn > KNOWN:
+        if turn > GLUING_KNOWN:
             return None
     rows, cols = first.rows, np.setdiff1d(second.rows, first.rows)
     mirrored = factor[cols] - 2 * np.outer(factor[cols] @ normal, normal)

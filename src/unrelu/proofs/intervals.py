@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.tolerances import INTERVALS_LOOSENED, INTERVALS_ROUNDING
 from unrelu.data.observations import Observations
 from unrelu.proofs.determinacy import PROVED, Determinacy
 from unrelu.proofs.direct import DataError
@@ -26,9 +27,6 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
-# Equations and inequalities are loosened by this many times what the error bounds say, and at least by this share of
-# the row's scale, so that rounding can never make the truth infeasible.
-LOOSENED, ROUNDING = 4.0, 1e-9
 # Errors of the proved rows count in proportion to the size of the row that is bounded. Where nothing bounds that, it is
 # taken to be at most this many times the size of the largest proved row.
 FURTHER = 1e4
@@ -74,11 +72,13 @@ class Known:
     def size(self, i: int) -> float:
         """An upper bound of ‖u_i‖: of a proved row its own, else the root of its diagonal entry, if seen."""
         if self.components[i] >= 0:
-            return float(self.sizes[i] + LOOSENED * self.bound[i])
+            return float(self.sizes[i] + INTERVALS_LOOSENED * self.bound[i])
         value, seen = self.observations.pairs(np.array([i]), np.array([i]))
         if not seen[0, 0]:
             return np.inf
-        return float(np.sqrt(max(value[0, 0], 0.0) * (1 + LOOSENED * self.error.relative) + self.error.absolute))
+        return float(
+            np.sqrt(max(value[0, 0], 0.0) * (1 + INTERVALS_LOOSENED * self.error.relative) + self.error.absolute)
+        )
 
 
 def entry_bounds(known: Known, rows: Indices, cols: Indices) -> tuple[Floats, Floats]:
@@ -98,7 +98,7 @@ def entry_bounds(known: Known, rows: Indices, cols: Indices) -> tuple[Floats, Fl
         low[k], high[k] = max(low[k], -most if i != j else 0.0), min(high[k], most)
         if components[i] == components[j] >= 0:
             here = float(factor[i] @ factor[j])
-            room = LOOSENED * float(size[i] * (bound[j] + error.relative * size[j]) + size[j] * bound[i])
+            room = INTERVALS_LOOSENED * float(size[i] * (bound[j] + error.relative * size[j]) + size[j] * bound[i])
             low[k], high[k] = max(low[k], here - room), min(high[k], here + room)
         elif components[i] == 0 or components[j] == 0:
             outside, inside = (j, i) if components[i] == 0 else (i, j)
@@ -134,7 +134,8 @@ def _by_programs(
     values, seen = values[0], seen[0]
     scale = float(np.abs(values[seen]).max(initial=0.0)) or 1.0
     room = (
-        LOOSENED * (known.bound[inside] * reach + error.absolute + error.relative * lengths * reach) + ROUNDING * scale
+        INTERVALS_LOOSENED * (known.bound[inside] * reach + error.absolute + error.relative * lengths * reach)
+        + INTERVALS_ROUNDING * scale
     )
     # Every row at unit length: solvers drop what is small against one.
     units, values, room = factor[inside] / lengths[:, None], values / lengths, room / lengths
@@ -151,7 +152,7 @@ def _by_programs(
         if size == 0:
             continue
         aim = factor[j] / size
-        slack = LOOSENED * float(known.bound[j]) * reach + ROUNDING * scale
+        slack = INTERVALS_LOOSENED * float(known.bound[j]) * reach + INTERVALS_ROUNDING * scale
         low[k] = max(low[k], size * least(aim, matrix, right, reach, known=sized) - slack)
         high[k] = min(high[k], -size * least(-aim, matrix, right, reach, known=sized) + slack)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import MOVABLE_FITTED, MOVABLE_UNSEEN, MOVABLE_WEAKLY_SEEN
 from unrelu.data.observations import Observations
 from unrelu.proofs.gluing import absent_pairs
 
@@ -19,13 +20,8 @@ Bools = NDArray[np.bool_]
 
 # Steps of one start, and how many of them in a row may leave nine tenths of the squares.
 STEPS, IDLE = 60, 10
-# Of rows of unit length: entries fitted to this are fitted.
-FITTED = 1e-8
 # With noise another place counts if all its misfit is below so many standard deviations.
 UNTOLD = 5.0
-# Directions of a row that the body sees by less than this share count as free, with noise by less than the second: what
-# was seen along them may be fitted elsewhere, too.
-UNSEEN, WEAKLY_SEEN = 1e-5, 0.1
 # Most rows of the body whose entries steer the search; every one of them judges what it finds.
 STEERING = 300
 
@@ -58,7 +54,7 @@ class Movable:
         body = body[sizes[body] > 0]
         here, known = factor[rest] / sizes[rest, None], factor[body] / sizes[body, None]
         known_seen = observations.pairs(rest, body)[1]
-        fixed, axes = _split(here, known, known_seen, WEAKLY_SEEN if noise else UNSEEN)
+        fixed, axes = _split(here, known, known_seen, MOVABLE_WEAKLY_SEEN if noise else MOVABLE_UNSEEN)
         side = -1.0 if observations.absence_says == "above" else 1.0
         tau = observations.scaled_threshold or 0.0
 
@@ -88,8 +84,8 @@ class Movable:
 
     def fits(self, among: Floats, with_known: Floats) -> Bools:
         """Which starts have come to a place that the data do not tell from that of the fit."""
-        fits = np.array([bool((np.abs(off) <= FITTED).all()) for off in among])
-        fits &= np.array([bool((np.abs(off) <= FITTED).all()) for off in with_known])
+        fits = np.array([bool((np.abs(off) <= MOVABLE_FITTED).all()) for off in among])
+        fits &= np.array([bool((np.abs(off) <= MOVABLE_FITTED).all()) for off in with_known])
         if self.noisy:
             fits |= 2 * _squares(among * self.weights[0], with_known * self.weights[1]) <= UNTOLD**2
         return fits
@@ -162,7 +158,7 @@ def _descended(rows: Movable, z: Floats, pulled: Floats) -> Floats:
     going = np.arange(len(z))
     for _ in range(STEPS):
         checkpoint()
-        going = going[(squares[going] > (0.01 * FITTED) ** 2) & (idle[going] < IDLE) & (damping[going] < 1e6)]
+        going = going[(squares[going] > (0.01 * MOVABLE_FITTED) ** 2) & (idle[going] < IDLE) & (damping[going] < 1e6)]
         if going.size == 0 or rows.count == 0:
             break
         tried = z[going] + _step(rows, rows.places(z[going]), off[0][going], off[1][going], damping[going])

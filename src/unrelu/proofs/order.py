@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.alike import rows_told_apart
+from unrelu.base.tolerances import ORDER_INDEPENDENT
 from unrelu.data.canonical import bits_seen
 from unrelu.data.observations import Observations
 
@@ -16,8 +17,6 @@ Indices = NDArray[np.intp]
 
 # Rows that look alike are told apart by what the rows they see look like, so many steps away.
 STEPS_AWAY = 6
-# A row points in a direction of its own if this share of it does.
-INDEPENDENT = 1e-2
 
 
 def canonical_order(observations: Observations) -> tuple[Indices, Indices]:
@@ -70,7 +69,7 @@ def canonical_frame(factor: Floats) -> Floats:
     for row in factor:
         left = row - axes @ (axes.T @ row)
         left -= axes @ (axes.T @ left)
-        if axes.shape[1] < rank and np.linalg.norm(left) > INDEPENDENT * np.linalg.norm(row):
+        if axes.shape[1] < rank and np.linalg.norm(left) > ORDER_INDEPENDENT * np.linalg.norm(row):
             axes = np.column_stack([axes, left / np.linalg.norm(left)])
     if axes.shape[1] < rank:  # further axes, which no row points along
         axes = np.column_stack([axes, np.linalg.svd(axes, full_matrices=True)[0][:, axes.shape[1] :]])

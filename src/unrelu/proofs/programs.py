@@ -15,17 +15,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.tolerances import PROGRAMS_EXPLAINED, PROGRAMS_FEASIBLE
+
 __all__ = ["least"]
 
 Floats = NDArray[np.float64]
 
-# A constraint counts as violated by more than this share of its terms.
-FEASIBLE = 1e-12
 # Steps, per unknown, before the first constraint violated is taken instead of the worst, which cannot go round in
 # circles; and steps at most.
 CAREFUL, MOST = 20, 200
-# What is left of c beyond this share is not explained by the constraints.
-EXPLAINED = 1e-9
 
 
 def least(c: Floats, A: Floats, b: Floats, reach: float, *, known: bool = True) -> float:
@@ -58,7 +56,7 @@ def least(c: Floats, A: Floats, b: Floats, reach: float, *, known: bool = True) 
         if (exact >= 0).all() and np.linalg.norm(c + A[used].T @ exact) <= np.linalg.norm(c + A.T @ y):
             y[used] = exact
     unexplained = float(np.linalg.norm(c + A.T @ y))
-    if not known and unexplained > EXPLAINED:
+    if not known and unexplained > PROGRAMS_EXPLAINED:
         return -np.inf
     return float(-y @ b - reach * unexplained - 1e-14 * (y @ np.abs(b)))
 
@@ -79,10 +77,10 @@ def _multipliers(c: Floats, A: Floats, b: Floats, reach: float) -> Floats | None
         scale = np.abs(right) + lengths * np.linalg.norm(x)
         violated = (rows @ x - right) / np.where(scale > 0, scale, 1.0)
         violated[basis] = 0
-        if not violated.max() > FEASIBLE:
+        if not violated.max() > PROGRAMS_FEASIBLE:
             break
         first = step > CAREFUL * (r + 1)
-        entering = int(np.argmax(violated > FEASIBLE)) if first else int(np.argmax(violated))
+        entering = int(np.argmax(violated > PROGRAMS_FEASIBLE)) if first else int(np.argmax(violated))
         w = np.linalg.solve(rows[basis].T, rows[entering])
         falling = np.flatnonzero(w > 1e-11 * np.abs(w).max())
         if falling.size == 0:

@@ -11,35 +11,37 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import (
+    AGREEMENT_TINY,
+    ROWS_OUTSIDE_DEFICIENT,
+    ROWS_OUTSIDE_FAINT,
+    ROWS_OUTSIDE_NOTHING,
+    ROWS_OUTSIDE_ROOTS,
+    ROWS_OUTSIDE_UNFINISHED,
+    ROWS_OUTSIDE_UNMOVED,
+    STRESS_STILL,
+)
 from unrelu.data.observations import Observations
 from unrelu.placing.attach import Frame
-from unrelu.proofs.agreement import TINY, gaps, noise_level
+from unrelu.proofs.agreement import gaps, noise_level
 from unrelu.proofs.determinacy import GENERIC, LOCAL, NO, Determinacy
 from unrelu.proofs.elsewhere import RowsOutside, found_elsewhere
 from unrelu.proofs.gluing import ruled_out
-from unrelu.proofs.stress import MOST_ROWS, STILL, Stresses
+from unrelu.proofs.stress import MOST_ROWS, Stresses
 
-__all__ = ["DEFICIENT", "with_rows_outside"]
+__all__ = ["ROWS_OUTSIDE_DEFICIENT", "with_rows_outside"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
-# A factor with a weaker direction than this has a lower rank, to rounding: its square is lost beside one.
-DEFICIENT = 1e-6
-# So many roots of the rounding of the data, and the root of what a fit leaves that is not noise but unfinished.
-ROOTS, UNFINISHED = 3.0, 1e-6
 # Rows of a body that stand for it where other rows are tested against it, as a multiple of the rank.
 STAND_IN = 2
 # Draws in the search for the largest set on which a kernel has only r dimensions.
 DRAWS = 60
 # Rounds of the search for the frame in which most rows are still, rows it starts from (a few that one sees, and those
 # along it), and the weight of the others at first.
-REWEIGHTED, FRAMES, ALONG, FAINT = 60, 24, 0.999, 1e-5
-# A motion below this is none.
-NOTHING = 1e-20
-# Kernel vectors below this on a row do not move it.
-UNMOVED = 1e-6
+REWEIGHTED, FRAMES, ALONG = 60, 24, 0.999
 
 
 def with_rows_outside(
@@ -64,10 +66,10 @@ def with_rows_outside(
     _, mask = observations.pairs(rows, rows)
     known = np.arange(len(rows)) < len(stand_in)
     mask[np.ix_(known, known)] = True
-    weak = max(DEFICIENT, ROOTS * float(np.sqrt(rounding)))
+    weak = max(ROWS_OUTSIDE_DEFICIENT, ROWS_OUTSIDE_ROOTS * float(np.sqrt(rounding)))
     if not found.agrees:
         off = float(gaps(observations, factor, rows, rows).max()) / float(np.mean(sizes[rows] ** 2))
-        weak = max(weak, float(np.sqrt(off)) if off < UNFINISHED else 0.0)
+        weak = max(weak, float(np.sqrt(off)) if off < ROWS_OUTSIDE_UNFINISHED else 0.0)
     if not known.any() and _deficient(factor[rows], weak):
         return found
     stresses = Stresses(mask, factor[rows])
@@ -94,7 +96,7 @@ def with_rows_outside(
     won &= (components[rest] < 0) | (word == GENERIC)
     rank_of[rest[won]], components[rest[won]] = word[won], 0
     found = replace(found, rank_of=rank_of, components=components)
-    return _closed(observations, factor, found, rest, DEFICIENT if known.any() else weak)
+    return _closed(observations, factor, found, rest, ROWS_OUTSIDE_DEFICIENT if known.any() else weak)
 
 
 def _held_alone(mask: Bools, factor: Floats, known: Bools, generic: Bools, rng: np.random.Generator) -> Bools:
@@ -107,7 +109,7 @@ def _held_alone(mask: Bools, factor: Floats, known: Bools, generic: Bools, rng: 
         inside = np.flatnonzero(kept | known)
         alone = factor[inside]
         _, values, axes = np.linalg.svd(alone / np.linalg.norm(alone, axis=1, keepdims=True), full_matrices=False)
-        alone = alone @ axes[values > DEFICIENT * values[0]].T  # they may not span the space
+        alone = alone @ axes[values > ROWS_OUTSIDE_DEFICIENT * values[0]].T  # they may not span the space
         stresses = Stresses(mask[np.ix_(inside, inside)], alone)
         held = _generic(stresses, known[inside], _still(stresses, known[inside], rng), rng)
         lost = inside[~held & ~known[inside]]
@@ -163,16 +165,16 @@ def _hinged(observations: Observations, factor: Floats, body: Indices, rest: Ind
         touched = touched[sizes[touched] > 0]
         units = factor[touched] / sizes[touched, None]
         _, values, axes = np.linalg.svd(units, full_matrices=True)
-        normals = axes[int(np.sum(values > DEFICIENT * max(float(values.max(initial=0.0)), 1e-300))) :]
+        normals = axes[int(np.sum(values > ROWS_OUTSIDE_DEFICIENT * max(float(values.max(initial=0.0)), 1e-300))) :]
         if len(normals) == 0:
             continue
         rows = rest[part]
         heights = factor[rows] @ normals.T
         mirrored = factor[rows] - 2 * heights @ normals
-        room = DEFICIENT * np.outer(sizes[rows], sizes[body])
+        room = ROWS_OUTSIDE_DEFICIENT * np.outer(sizes[rows], sizes[body])
         here, there = factor[rows] @ factor[body].T, mirrored @ factor[body].T
         if len(normals) > 1 or not ruled_out(observations, rows, body, here, there, room):
-            hinged[part] = np.linalg.norm(heights, axis=1) > TINY * sizes[rows]
+            hinged[part] = np.linalg.norm(heights, axis=1) > AGREEMENT_TINY * sizes[rows]
     return hinged
 
 
@@ -222,7 +224,7 @@ def _still(stresses: Stresses, known: Bools, rng: np.random.Generator) -> Bools:
         for frame in (np.isin(np.arange(len(known)), few), np.abs(units @ units[first]) > ALONG):
             if best.all():
                 return best
-            still = _left_by(stresses, D, np.where(frame, 1.0, FAINT), REWEIGHTED)
+            still = _left_by(stresses, D, np.where(frame, 1.0, ROWS_OUTSIDE_FAINT), REWEIGHTED)
             best = still if still.sum() > best.sum() else best
     return best
 
@@ -234,10 +236,10 @@ def _left_by(stresses: Stresses, D: Floats, weights: Floats, rounds: int) -> Boo
         G = (U * weights[:, None]).T @ U
         cross = (U * weights[:, None]).T @ D
         moved = np.linalg.norm(D - U @ solve_sylvester(G, G, cross - cross.T), axis=1)
-        weights = 1 / np.maximum(moved, max(1e-9 * float(moved.max()), NOTHING))
+        weights = 1 / np.maximum(moved, max(1e-9 * float(moved.max()), ROWS_OUTSIDE_NOTHING))
         weights /= weights.max()
     scale = float(np.linalg.norm(U, axis=1).max())
-    still: Bools = moved <= STILL * scale / np.sqrt(len(U)) + 1e-9
+    still: Bools = moved <= STRESS_STILL * scale / np.sqrt(len(U)) + 1e-9
     return still
 
 
@@ -264,8 +266,8 @@ def _generic(stresses: Stresses, known: Bools, still: Bools, rng: np.random.Gene
 def _fixed_with(kernel: Floats, some: Indices, rank: int) -> Bools:
     """Rows where every kernel vector vanishes that does on ``some``; none if it has more than r dimensions there."""
     _, values, right = np.linalg.svd(kernel[some], full_matrices=True)
-    size = int(np.sum(values > UNMOVED * max(float(values[0]), 1e-300)))
+    size = int(np.sum(values > ROWS_OUTSIDE_UNMOVED * max(float(values[0]), 1e-300)))
     if size != rank:
         return np.zeros(len(kernel), dtype=bool)
     free = kernel @ right[size:].T
-    return np.linalg.norm(free, axis=1) <= UNMOVED
+    return np.linalg.norm(free, axis=1) <= ROWS_OUTSIDE_UNMOVED

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import STRESS_CONIC, STRESS_KERNEL, STRESS_MOTIONLESS, STRESS_TIGHT
 from unrelu.placing.attach import normal_matrices
 
 __all__ = ["MOST_ROWS", "PSDStress", "Stresses"]
@@ -31,20 +32,16 @@ Bools = NDArray[np.bool_]
 # The tests with dense matrices stop here.
 MOST_ROWS = 3000
 # Conjugate gradients on singular but consistent equations: relative residual, most steps.
-TIGHT, MOST_STEPS = 1e-11, 4000
-# Eigenvalues of a random stress below this share of the largest count as zero.
-KERNEL = 1e-7
+MOST_STEPS = 4000
 # Random stresses drawn, of few rows: bad luck makes a kernel larger, never smaller.
 DRAWS, FEW = 3, 100
-# Motions below this share of the random direction they come from count as none.
-STILL = 1e-5
 # Most numbers in a factor whose equations of small motions are decomposed, and singular values that count as zero.
-MOST_RANKED, MOTIONLESS = 200, 1e-7
+MOST_RANKED = 200
 # The search for a positive semidefinite stress: most rounds, its inner tolerance, the share of the mean eigenvalue to
 # which small ones are raised, over-relaxation, and the least eigenvalue (of largest 1) beyond the kernel that counts.
 ROUNDS, LOOSE, RAISED, RELAXED, POSITIVE = 400, 1e-4, 0.05, 1.7, 5e-4
 # Most that a certified stress may leave open of a row, and singular values of the conic equations that count as zero.
-REACH, CONIC = 1e-2, 1e-6
+REACH = 1e-2
 # It has stalled when the least eigenvalue is still at this share of what it was so many rounds ago.
 STALLED, PATIENCE = 0.9, 20
 
@@ -105,7 +102,9 @@ class Stresses:
         L *= self.mask
         return L @ self.U
 
-    def solve(self, B: Floats, tight: float = TIGHT, start: Floats | None = None, rounding: float = 0.0) -> Floats:
+    def solve(
+        self, B: Floats, tight: float = STRESS_TIGHT, start: Floats | None = None, rounding: float = 0.0
+    ) -> Floats:
         """Least-squares Y with normal(Y) = B, by preconditioned conjugate gradients; B in the range up to rounding."""
         Y = np.zeros_like(B) if start is None else start.copy()
         R = B if start is None else B - self.normal(Y)
@@ -128,7 +127,7 @@ class Stresses:
             P = Z + (rho / before) * P
         return Y
 
-    def project(self, S: Floats, tight: float = TIGHT, start: Floats | None = None) -> tuple[Floats, Floats]:
+    def project(self, S: Floats, tight: float = STRESS_TIGHT, start: Floats | None = None) -> tuple[Floats, Floats]:
         """The nearest stress to a symmetric S, and the multipliers that lead there."""
         S = S * self.mask
         Y = self.solve(S @ self.U, tight, start, 1e-15 * float(np.linalg.norm(S)))
@@ -150,7 +149,7 @@ class Stresses:
         stress, _ = self.project(S + S.T)
         values, vectors = np.linalg.eigh(stress)
         largest = float(np.abs(values).max())
-        zero = np.abs(values) <= KERNEL * largest
+        zero = np.abs(values) <= STRESS_KERNEL * largest
         if largest <= 1e-9 or zero.sum() < self.rank:
             zero = np.ones(self.size, dtype=bool)  # no stress at all
         return vectors[:, zero]
@@ -172,7 +171,7 @@ class Stresses:
             equations[each, rows] += units[cols]
             equations[each, cols] += units[rows]
             values = np.linalg.svd(equations.reshape(len(rows), -1), compute_uv=False)
-            ranks.append(int(np.sum(values > MOTIONLESS * max(float(values.max(initial=0.0)), 1e-300))))
+            ranks.append(int(np.sum(values > STRESS_MOTIONLESS * max(float(values.max(initial=0.0)), 1e-300))))
         return ranks[0] == ranks[1]
 
     def positive(self, error: Floats, rng: np.random.Generator, rounds: int = ROUNDS) -> PSDStress | None:
@@ -258,7 +257,10 @@ class Stresses:
         mask, Q = self.mask > 0, self.U
         if inside is not None:
             axes, values, _ = np.linalg.svd(Q[inside], full_matrices=False)
-            mask, Q = mask[np.ix_(inside, inside)], axes[:, values > CONIC * values[0]]  # they may not span the space
+            mask, Q = (
+                mask[np.ix_(inside, inside)],
+                axes[:, values > STRESS_CONIC * values[0]],
+            )  # they may not span the space
         rank = Q.shape[1]
         rows, cols = np.nonzero(np.triu(mask))
         unknowns = rank * (rank + 1) // 2
@@ -272,4 +274,4 @@ class Stresses:
         equations *= np.where(i == j, 0.5, np.sqrt(0.5))  # coordinates of Φ of the same norm
         equations *= np.where(rows == cols, 1.0, np.sqrt(2))[:, None]  # (i, j) and (j, i)
         values = np.linalg.eigvalsh(equations.T @ equations)
-        return float(np.sqrt(values[0])) if values[0] > CONIC**2 * values[-1] else 0.0
+        return float(np.sqrt(values[0])) if values[0] > STRESS_CONIC**2 * values[-1] else 0.0

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.auto.task import Attempt
 from unrelu.base.errors import CompletionWarning, InputError, unknown_name
+from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.inputs import same_labels
 from unrelu.data.observations import Observations
-from unrelu.judge.floor import FINISHED
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Stop, Verdict, finite
 from unrelu.model.factors import Factors, Symmetric, TwoSided, positions_checked
@@ -207,7 +207,7 @@ class Completion:
     @property
     def at_floor(self) -> bool:
         """Whether the fit is as good as the data allow, at this rank; above its floor no row is called determined."""
-        exact = self.residual <= FINISHED[self.factor.dtype.name]
+        exact = self.residual <= FLOOR_FINISHED[self.factor.dtype.name]
         return self.verdict.answered or (self.verdict.code is Stop.UNDERDETERMINED and exact)
 
     @property

@@ -11,6 +11,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from unrelu.base.errors import InputError, is_integer, is_number
+from unrelu.base.tolerances import GAUSS_NEWTON_SMALLEST_SHARE
 from unrelu.kernels import Line
 from unrelu.loop.stopping import GradientNormBelow, StoppingRule
 from unrelu.problems.psd import Point, PSDProblem
@@ -27,8 +28,6 @@ CURVATURE = 0.9
 MOST_TRIALS = 12
 # Where F no longer resolves a decrease, so many steps may pass without a new lowest gradient norm.
 PATIENCE = 10
-# At least this share of the largest eigenvalue of UᵀU is added where equations are solved as they are.
-SMALLEST_SHARE = 1e-12
 # A step that leaves more than this share of the gradient shows that the residual matters: the next one takes the whole
 # Hessian, which costs a second pass per product but converges quadratically where Gauss–Newton crawls.
 SLOW = 0.3
@@ -162,7 +161,7 @@ def _direct(problem: PSDProblem, point: Point, *, whole: bool) -> Array:
     n, r = U.shape
     gradient = point.gradient.astype(np.float64).ravel()
     largest = max(float(np.linalg.norm(U, 2)) ** 2, float(np.finfo(np.float64).tiny))
-    shift = DAMPING * point.gradient_norm / np.sqrt(largest) + SMALLEST_SHARE * largest
+    shift = DAMPING * point.gradient_norm / np.sqrt(largest) + GAUSS_NEWTON_SMALLEST_SHARE * largest
     turns = np.zeros((n, r, r * (r - 1) // 2))
     for k, (a, b) in enumerate(zip(*np.triu_indices(r, 1), strict=True)):
         turns[:, a, k], turns[:, b, k] = U[:, b], -U[:, a]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.errors import InputError, is_number, unknown_name
+from unrelu.base.tolerances import CRAMER_RAO_ZERO
 from unrelu.proofs.geometry import curvature, horizontal_part
 from unrelu.proofs.pattern import Mask, Pattern, as_factor, own_generator
 
@@ -21,7 +22,6 @@ Pairs = Literal["one", "independent"]
 # Up to this many unknowns nr the information matrix is decomposed; beyond, traces are sampled.
 MOST_UNKNOWNS = 1200
 SAMPLES = 48
-ZERO = 1e-11
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _exact(information: _Information, U: FloatArray, G: FloatArray) -> float:
     matrix[np.arange(n), :, np.arange(n), :] += sums
     values, vectors = np.linalg.eigh(matrix.reshape(n * r, n * r))
     rotations = r * (r - 1) // 2
-    if not values[rotations] > ZERO * values[-1]:
+    if not values[rotations] > CRAMER_RAO_ZERO * values[-1]:
         return float("inf")
     directions = vectors[:, rotations:].T.reshape(-1, n, r)
     inner = np.einsum("na,knb->kab", U, directions, optimize=True)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.errors import InputError
+from unrelu.base.tolerances import DISCOVER_LEAST_SHARE
 from unrelu.data.observations import Observations
 from unrelu.proofs.pattern import own_generator
 from unrelu.theory.partition import Partition
@@ -22,8 +23,6 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 
-# The r-th eigenvalue of a block over its first: below this its rank is not surely r.
-LEAST_SHARE = 1e-6
 # Cliques that are grown before one is taken.
 TRIES = 12
 # The next clique may start at a row held at least so well as the best: fewer cliques, somewhat weaker links.
@@ -33,7 +32,7 @@ UNCOVERED = 4.0
 
 
 def find_partition(
-    observations: Observations, rank: int, rng: Any = None, *, least_share: float = LEAST_SHARE
+    observations: Observations, rank: int, rng: Any = None, *, least_share: float = DISCOVER_LEAST_SHARE
 ) -> Partition | None:
     """Cliques of rank r that cover the rows, and intersections of rank r through which they hang together.
 

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unrelu.theory.partition import RANK, Partition
+from unrelu.base.tolerances import PARTITION_RANK
+from unrelu.theory.partition import Partition
 
 __all__ = ["Link", "links_by_paths", "links_by_span", "seen_between"]
 
@@ -32,7 +33,7 @@ def seen_between(partition: Partition, seen: BoolArray, k: int, j: int) -> tuple
     right = np.einsum("il,lc,ld->icd", block.astype(np.float64), B, B, optimize=True)
     gram = np.einsum("iab,icd->acbd", left, right, optimize=True).reshape(r * r, r * r)
     values = np.linalg.eigvalsh(gram)
-    return count, bool(values[0] > RANK * values[-1])
+    return count, bool(values[0] > PARTITION_RANK * values[-1])
 
 
 def _unit_rows(block: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.errors import InputError
+from unrelu.base.tolerances import PARTITION_RANK
 from unrelu.proofs.nets import EPSILON, sphere_net
 from unrelu.proofs.pattern import as_factor
 
@@ -31,8 +32,6 @@ Indices = NDArray[np.intp]
 
 # Half the opening of the paper's cones: u lies in C_k if its angle to a_k is at most π/12.
 CONE = pi / 12
-# σ_r/σ_1 below this is a rank below r, to rounding.
-RANK = 1e-10
 # 2^r orthants are held in a list.
 MOST_ORTHANTS_RANK = 16
 
@@ -120,7 +119,7 @@ class Partition:
     @property
     def full_rank(self) -> NDArray[np.bool_]:
         """Which groups have rank r."""
-        full: NDArray[np.bool_] = self.conditions > RANK
+        full: NDArray[np.bool_] = self.conditions > PARTITION_RANK
         return full
 
 

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.tolerances import COVARIANCE_OPEN, COVARIANCE_ZERO
+
 __all__ = ["MOST_UNKNOWNS", "Covariance"]
 
 Doubles = NDArray[np.float64]
@@ -22,11 +24,6 @@ Counts = NDArray[np.uint8]
 
 # Largest m·r for which the dense way is taken: about a tenth of a second.
 MOST_UNKNOWNS = 500
-# Eigenvalues below this are zero but for rounding.
-ZERO = 1e-11
-# An entry that the kernel moves by more than this share of what a direction of that length can is open. The kernel is
-# known to about rounding over the gap to the next eigenvalue.
-OPEN = 1e-4
 # Directions along which the second order is looked at.
 WEAKEST = 6
 
@@ -86,7 +83,7 @@ class Covariance:
         scaled = np.einsum("iak,ikjl,jlb->iajb", halves, A, halves, optimize=True).reshape(m * r, m * r)
         eigenvalues, turned = np.linalg.eigh((scaled + scaled.T) / 2)
         full = np.einsum("iak,ikc->iac", halves, turned.reshape(m, r, m * r)).reshape(m * r, m * r)
-        zero = eigenvalues <= ZERO
+        zero = eigenvalues <= COVARIANCE_ZERO
         seen, inverse = full[:, ~zero], 1 / eigenvalues[~zero]
         if one:
             # In the eigenbasis, where A⁺ is diagonal.
@@ -110,7 +107,7 @@ class Covariance:
         found = _forms(own[i], V[j]) + _forms(own[j], V[i]) + 2 * across
         pushed = np.einsum("ek,ekc->ec", V[j], self.unseen[i]) + np.einsum("ek,ekc->ec", V[i], self.unseen[j])
         size = np.sqrt(_forms(self.alone[i], V[j]) + _forms(self.alone[j], V[i]))
-        return np.where(np.linalg.norm(pushed, axis=1) > OPEN * size, np.inf, np.maximum(found, 0))
+        return np.where(np.linalg.norm(pushed, axis=1) > COVARIANCE_OPEN * size, np.inf, np.maximum(found, 0))
 
     def bends(self, i: Indices, j: Indices) -> Doubles:
         """Mean square, for unit noise, of what linearising leaves out along the weakest directions."""

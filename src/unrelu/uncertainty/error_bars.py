@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.errors import InputError, is_number, unknown_name
+from unrelu.base.tolerances import ERROR_BARS_ACCURATE, ERROR_BARS_PROBED
 from unrelu.data.observations import Observations
 from unrelu.data.pieces import pieces
 from unrelu.kernels import Kernel
@@ -33,7 +34,7 @@ ROWS, EXACT, SAMPLED = METHODS = ("row formula", "exact solves", "perturb-and-so
 # The row formula counts as accurate while it makes standard errors too small by no more than this share, on average
 # over random unseen entries. Each probe is one solve, to this tolerance, for a random combination of n of them; so many
 # entries are enough, and two probes at least wherever those are cheap.
-ACCURATE, PROBED, ENOUGH = 0.03, 1e-3, 1000
+ENOUGH = 1000
 # Samples of perturb-and-solve; up to as many entries are solved for one by one.
 SAMPLES = 64
 # Entries looked at together.
@@ -347,16 +348,18 @@ class ErrorBars:
             times = observations.times_seen(i, j)
             unseen = np.flatnonzero((times == 0) & (i != j) & (piece[i] == piece[j]))[:m]
             if unseen.size == 0:
-                return len(system.basis) > len(system.basis[0]) / ACCURATE  # all seen: the share that is off is r/n
+                return (
+                    len(system.basis) > len(system.basis[0]) / ERROR_BARS_ACCURATE
+                )  # all seen: the share that is off is r/n
             i, j = i[unseen], j[unseen]
             variances = system.rows.variances(i, j, times[unseen])
             good = variances > 0
             if not good.any():
                 continue
             signs = rng.choice([-1.0, 1.0], int(good.sum()))
-            excess = system.excess(i[good], j[good], variances[good], signs, share=PROBED)
+            excess = system.excess(i[good], j[good], variances[good], signs, share=ERROR_BARS_PROBED)
             found += [] if excess is None else [excess]
-        return not found or float(np.sqrt(np.mean(found))) <= 1 + ACCURATE
+        return not found or float(np.sqrt(np.mean(found))) <= 1 + ERROR_BARS_ACCURATE
 
 
 def pairs_checked(pairs: Any) -> str:

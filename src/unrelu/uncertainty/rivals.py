@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import phase
+from unrelu.base.tolerances import RIVALS_APART, RIVALS_NEARLY_AS_LOW
 from unrelu.data.observations import Observations
 from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.model.losses import squared_loss
@@ -26,7 +27,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 # Starts; by how many times σ² the squares of a rival may be higher; standard errors by which it must differ.
-STARTS, NEARLY_AS_LOW, APART = 48, 20.0, 4.0
+STARTS = 48
 
 
 def rows_with_rivals(
@@ -57,7 +58,7 @@ def _moving(
         return lost
     phase("looking for another fit as good")
     here = 4 * problem.evaluate(factor.astype(problem.dtype)).value
-    allowed = here / 2 / (seen - unknowns) * NEARLY_AS_LOW
+    allowed = here / 2 / (seen - unknowns) * RIVALS_NEARLY_AS_LOW
     others, squares = all_of_many(problem, rng, factor, most=STARTS)
     # Squares of the whole matrix count a pair twice.
     others = others[(squares - here) / 2 <= allowed]
@@ -67,4 +68,4 @@ def _moving(
     bars = ErrorBars(factor * np.sqrt(observations.unit), observations, pairs=pairs, determined=determined)
     errors = np.asarray(bars.standard_errors(everyone[:, None], everyone), float) / observations.unit
     moved = np.abs(others @ others.transpose(0, 2, 1) - factor @ factor.T).max(axis=0)
-    return determined & ~unchanged(np.isfinite(errors) & (moved > APART * errors), determined)
+    return determined & ~unchanged(np.isfinite(errors) & (moved > RIVALS_APART * errors), determined)

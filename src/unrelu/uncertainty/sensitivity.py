@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.tolerances import SENSITIVITY_OPEN, SENSITIVITY_SOLVED, SENSITIVITY_SPAN
 from unrelu.kernels import Kernel
 from unrelu.kernels.memory import require_memory
 from unrelu.uncertainty.passes import noise_products, row_blocks, seen_evenly, squared_weights
@@ -34,14 +35,10 @@ Doubles = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Counts = NDArray[np.uint8]
 
-# A direction of U with less than this share of its largest singular value is rounding, not part of its span.
-SPAN = {"float64": 1e-12, "float32": 1e-5}
 # A row whose block is worse conditioned than this sees fewer than r independent others.
 WORST_BLOCK = {"float64": 1e13, "float32": 1e6}
 # Preconditioned residual at which a solve ends, as a share of the first, and the most steps it may take.
-SOLVED, MOST_STEPS = 1e-6, 2000
-# An entry that a random direction in the kernel moves by more than this share of the direction's own size is open.
-OPEN = 1e-3
+MOST_STEPS = 2000
 # A table of all columns is made for the rows asked for if at least one in so many of its entries is wanted.
 SPARSEST = 4
 
@@ -55,7 +52,7 @@ def spanning(U: Array) -> Array:
     (2, 1)
     """
     left, values, _ = np.linalg.svd(U.astype(np.float64), full_matrices=False)
-    rank = int(np.count_nonzero(values > SPAN[U.dtype.name] * values[0]))
+    rank = int(np.count_nonzero(values > SENSITIVITY_SPAN[U.dtype.name] * values[0]))
     basis: Array = (left[:, :rank] * np.sqrt(len(U))).astype(U.dtype)
     return basis
 
@@ -150,7 +147,7 @@ class System:
         return np.matmul(self._inverse, b[..., None])[..., 0]
 
     def solve(
-        self, b: Array, *, share: float = SOLVED, most: int = MOST_STEPS, weights: Any = None
+        self, b: Array, *, share: float = SENSITIVITY_SOLVED, most: int = MOST_STEPS, weights: Any = None
     ) -> tuple[Array, bool]:
         """Solve JᵀWJ d = b for the d without rotations, and say whether its residual has fallen to ``share``.
 
@@ -254,7 +251,7 @@ class Samples:
             variances[scaled] = self.rows.moved(a, b, seen) * ratio
         moved = np.sqrt(self._mean_square(self.unseen[None], i, j))
         length = np.linalg.norm(self.rows.basis, axis=1)
-        return np.where(moved > OPEN * (length[i] + length[j]), np.inf, variances)
+        return np.where(moved > SENSITIVITY_OPEN * (length[i] + length[j]), np.inf, variances)
 
     def _mean_square(self, moves: Array, i: Indices, j: Indices) -> Doubles:
         """Mean over the samples of (u_i·d_j + u_j·d_i)²."""

@@ -12,7 +12,7 @@ from unrelu.loop.history import Stop
 from unrelu.proofs import elsewhere
 from unrelu.proofs.agreement import contradicted, noise_level
 from unrelu.proofs.direct import DataError
-from unrelu.proofs.order import canonical_frame, canonical_order, reordered
+from unrelu.proofs.order import canonical_frame, canonical_order
 from unrelu.proofs.stress import Stresses
 
 
@@ -101,8 +101,9 @@ def test_rows_are_sorted_by_what_was_seen_of_them():
     shuffled = rng.permutation(40)
     again, _ = canonical_order(Observations.of(M[np.ix_(shuffled, shuffled)], threshold=None))
     assert shuffled[again].tolist() == order.tolist()
-    inner = reordered(observations, order)
-    assert np.array_equal(inner.data, M[np.ix_(order, order)], equal_nan=True)
+    inner = observations.reordered(order)
+    everyone = np.arange(40)
+    assert np.array_equal(inner.block(everyone, everyone), M[np.ix_(order, order)], equal_nan=True)
     assert inner.seen_per_row.tolist() == observations.seen_per_row[order].tolist()
     assert inner.unit == observations.unit
 

@@ -282,7 +282,7 @@ def test_with_noise_determined_points_are_within_six_standard_errors(seed):
         assert (deviation(result.points[fixed], truth[fixed]) < 6 * bars).all()
 
 
-PROTEIN = np.loadtxt(Path(__file__).parent / "data" / "calpha.csv", delimiter=",", skiprows=2)
+PROTEIN = np.loadtxt(Path(__file__).parents[1] / "files" / "calpha.csv", delimiter=",", skiprows=2)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -788,7 +788,7 @@ def test_the_shell_refuses(tmp_path, arguments, words):
 
 
 def test_the_example_of_the_docs_runs(capsys):
-    page = (Path(__file__).parent.parent / "docs" / "error-bars.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "error-bars.md").read_text()
     for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
         exec(block, {})
     noise, share, method = capsys.readouterr().out.splitlines()

@@ -15,7 +15,7 @@ from unrelu.experiments.methods_verdicts import METHODS, READINGS, _reached, met
 from unrelu.experiments.rank import _judged as rank
 from unrelu.experiments.rank import _share
 
-PAPER = Path(__file__).parent.parent.parent / "shared" / "paper.tex"
+PAPER = Path(__file__).parents[3] / "shared" / "paper.tex"
 
 
 def test_a_number_is_reproduced_within_its_error_and_not_beyond():

@@ -266,7 +266,7 @@ def test_bounds_of_weakly_attached_rows_hold(seed, exponent, rank):
     X = hidden(U @ U.T, full_pattern(np.r_[S, A], np.r_[S, B]))
     for start in (None, U, reflected(U, B, np.eye(rank)[-1])):
         completion = completed(X, rank, start)
-        observations, _, found = completion._judged
+        observations, found = completion._rows.observations, completion._rows.determinacy
         for group in found.groups:
             scaled = replace(group, bound=group.bound * np.sqrt(observations.unit))
             if found.agrees:

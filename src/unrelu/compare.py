@@ -133,7 +133,8 @@ def compare(
                     if trial == 0:
                         run.warm_up()
                     rows.append(run.row())
-                    if trial == 0 and (rows[-1].seconds or inf) < budget / 2:
+                    in_time = rows[-1].code != Stop.MAX_SECONDS.value and (rows[-1].seconds or inf) < budget / 2
+                    if trial == 0 and in_time:
                         rows[-1] = dataclasses.replace(rows[-1], peak_bytes=run.peak())
                     if callback is not None:
                         callback(rows[-1])

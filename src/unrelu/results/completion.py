@@ -104,8 +104,11 @@ class Completion:
     attempts: tuple[Attempt, ...] = field(default=(), repr=False)
     symmetric: bool = True
     witnesses: Witnesses = field(default_factory=PSDWitnesses, repr=False)
-    # What was asked already: rows, error bars.
-    _asked: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def _asked(self) -> dict[str, Any]:
+        """What was asked already: rows, error bars."""
+        return {}
 
     @property
     def factors(self) -> Factors:

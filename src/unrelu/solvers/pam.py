@@ -80,7 +80,7 @@ class PAM(Solver[_State]):
     def start(self, problem: PSDProblem, left: Array, right: Array) -> _State:
         """Θ = LRᵀ, and X on the data next to it."""
         X = problem.workspace.empty((problem.size, problem.size), problem.dtype)
-        misfit, _ = _project(problem.bands, left, right, X, X, 0.0)
+        misfit, _ = _project(problem.bands, left, right, None, X, 0.0)
         return problem.workspace.held_by(_State(left, right, misfit / 4, X=X), X)
 
     def step(self, problem: PSDProblem, state: _State) -> _State:
@@ -98,19 +98,22 @@ class PAM(Solver[_State]):
         return problem.workspace.held_by(following, new)
 
 
-def _project(bands: BandKernel, L: Array, R: Array, X: Array, new: Array, share: float) -> tuple[float, float]:
-    """New ← the data's nearest to (1 − share)·LRᵀ + share·X; the squared misfit of LRᵀ, and the squared change of X."""
+def _project(bands: BandKernel, L: Array, R: Array, X: Array | None, new: Array, share: float) -> tuple[float, float]:
+    """New ← the data's nearest to (1 − share)·LRᵀ + share·X; the squared misfit of LRᵀ, and the squared change of X.
+
+    Without an X the share must be 0, and nothing has changed.
+    """
 
     def visit(chunk: list[Band]) -> tuple[float, float]:
         misfit = change = 0.0
         for band in chunk:
-            old = X[band.rows]
             T = L[band.rows] @ R.T
-            there = T.copy() if share == 0 else (1 - share) * T + share * old
+            there = T.copy() if X is None or share == 0 else (1 - share) * T + share * X[band.rows]
             band.clip(there)
             misfit += square_sum(band.residual(T))
-            np.subtract(there, old, out=T)
-            change += square_sum(T)
+            if X is not None:
+                np.subtract(there, X[band.rows], out=T)
+                change += square_sum(T)
             new[band.rows] = there
         return misfit, change
 

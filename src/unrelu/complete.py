@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from unrelu.auto.choices import choose, generator_of, kernel_of, problem_of, rank_checked, stopping_of, truth_checked
 from unrelu.auto.escalate import SMALL
-from unrelu.auto.strategy import Auto, Once, Strategy, strategy_of
+from unrelu.auto.strategy import Once, Strategy, strategy_of
 from unrelu.auto.task import Attempts, Task
 from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import CompletionWarning, InputError
@@ -151,7 +151,7 @@ def complete(
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
 
     posed = problem_of(problem)(observations, rank, chosen_loss, kernel_of(kernel))
-    strategy = strategy if posed.psd or not isinstance(strategy, Auto) else Once(strategy.solver)
+    strategy = strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
     with Bar(posed, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)

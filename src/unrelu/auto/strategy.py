@@ -43,6 +43,8 @@ class Strategy:
     """
 
     name: ClassVar[str]
+    # Whether it rests on what is known of positive semidefinite matrices, and can do nothing for other problems.
+    psd_only: ClassVar[bool] = False
     solver: Solver[Any] = GaussNewton()
 
     @property
@@ -111,6 +113,7 @@ class Auto(Strategy):
     solver: Solver[Any] = field(default_factory=GaussNewton)
 
     name = "auto"
+    psd_only = True
 
     @property
     def method(self) -> str:

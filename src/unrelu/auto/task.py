@@ -99,6 +99,20 @@ class Task:
     callback : callable or None
     plan : Plan
         For the strategy ``auto``.
+
+    Examples
+    --------
+    A task by hand, and one attempt at it:
+
+    >>> from unrelu.data.observations import Observations
+    >>> from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
+    >>> from unrelu.solvers import GaussNewton
+    >>> problem = PSDProblem(Observations.of(np.outer([1.0, 2, 3], [1.0, 2, 3])), rank=1)
+    >>> rule = RelativeGradientNormBelow(1e-12) | MaxIterations(50)
+    >>> task = Task(problem, GaussNewton(), rule, np.random.default_rng(0))
+    >>> outcome = task.attempt("ones", np.ones((3, 1)))
+    >>> task.answer(outcome).outcome.verdict.code.value, [attempt.start for attempt in task.journal.attempts]
+    ('fitted', ['ones'])
     """
 
     problem: PSDProblem

@@ -38,6 +38,18 @@ class Factors:
     >>> Symmetric(np.array([[1.0], [2.0]])).dense()
     array([[1., 2.],
            [2., 4.]])
+
+    Another kind has ``left`` and ``right``, and says how it is multiplied; here UDUᵀ with signs D:
+
+    >>> class Signed(Factors):
+    ...     def __init__(self, U, signs):
+    ...         self.left, self.right, self.signs = U * signs, U, signs
+    ...
+    ...     def times(self, root):
+    ...         return Signed(self.right * root, self.signs)
+    >>> Signed(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([1, -1])).dense()
+    array([[ 0., -2.],
+           [-2., -4.]])
     """
 
     if TYPE_CHECKING:  # a subclass has them as fields or as properties

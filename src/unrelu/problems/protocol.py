@@ -58,6 +58,28 @@ class Problem(Protocol):
     ``value_power`` of it, and its gradient ``gradient_power``. This is what the loop asks for. Methods ask for more:
     ``line`` and ``preconditioner`` (Gauss–Newton), ``hessian``, ``newton_step`` (Levenberg–Marquardt); and the front
     door asks for ``begun``, which makes the unknown of two starting factors.
+
+    Examples
+    --------
+    The smallest problem there is, a number whose square is known, on the loop with a solver that is here:
+
+    >>> from unrelu.loop.run import run
+    >>> from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
+    >>> class Root:
+    ...     value_power, gradient_power, rank, size, dtype = 2.0, 1.5, 1, 1, np.dtype(float)
+    ...     unit = scale = norm = 1.0
+    ...
+    ...     def relative(self, gradient_norm):
+    ...         return gradient_norm
+    ...
+    ...     def evaluate(self, u):
+    ...         gap = u * u - 2.0
+    ...         return Point(u, float((gap * gap).sum()) / 4, gap * u)
+    >>> import unrelu
+    >>> first, rule = np.array([[1.0]]), RelativeGradientNormBelow(1e-9) | MaxIterations(200)
+    >>> outcome = run(Root(), unrelu.GradientDescent(step_size=0.2), (first, first), rule)
+    >>> round(float(outcome.point.factor[0, 0]), 6)
+    1.414214
     """
 
     @property

@@ -35,6 +35,27 @@ class Solver(Generic[State]):
     ``hears_limits`` of unseen entries; the ``default_start`` (None: it starts from zero); whether it ``takes_start`` at
     all; whether it solves a ``convex`` program, which has no wrong stationary points; how many iterations it takes at
     most (``max_iter``) and how far it goes (``default_tol``).
+
+    Examples
+    --------
+    Steepest descent with an exact line search, in ten lines; ``docs/add-a-solver.md`` writes one with a memory.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class SteepestDescent(Solver):
+    ...     stopping: str = "relative"
+    ...     name, max_iter = "steepest-descent", 2000
+    ...
+    ...     def start(self, problem, left, right):
+    ...         return PointIterate(problem.evaluate(left))
+    ...
+    ...     def step(self, problem, state):
+    ...         point, D = state.point, -state.point.gradient
+    ...         return PointIterate(problem.evaluate(point.factor + problem.line(point, D).lowest() * D))
+    >>> import unrelu
+    >>> X = np.outer([1.0, 2, 3, 4], [1.0, 2, 3, 4])
+    >>> unrelu.complete(X, rank=1, method=SteepestDescent(), tol=1e-8, rng=0).verdict.code.value
+    'fitted'
     """
 
     name: ClassVar[str]

@@ -26,9 +26,9 @@ from unrelu.proofs.agreement import cleared
 from unrelu.proofs.determinacy import NO, PROVED, Determinacy
 from unrelu.proofs.determine import determine, prove_by_stress
 from unrelu.proofs.direct import DataError, bounds_of_zeros
-from unrelu.proofs.pattern import as_factor
 from unrelu.results.certificate import Certificate, Shortage
 from unrelu.results.completion import Completion
+from unrelu.theory.pattern import as_factor
 
 __all__ = ["certify"]
 

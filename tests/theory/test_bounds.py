@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import unrelu
 from unrelu import InputError
 from unrelu.data.observations import Observations
-from unrelu.proofs.bounds import (
+from unrelu.theory.assumption_search import search_assumption_3
+from unrelu.theory.bounds import (
     convexity_radius,
     error_constant,
     factor_constant,
@@ -22,9 +23,8 @@ from unrelu.proofs.bounds import (
     theorem_2,
     tu_lemma,
 )
-from unrelu.proofs.geometry import Landscape, curvature, horizontal_part, quotient_distance, vertical_part
-from unrelu.theory.assumption_search import search_assumption_3
 from unrelu.theory.cramer_rao import cramer_rao
+from unrelu.theory.geometry import Landscape, curvature, horizontal_part, quotient_distance, vertical_part
 from unrelu.theory.partition import orthant_partition
 from unrelu.theory.propositions import (
     Chance,

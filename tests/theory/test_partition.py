@@ -7,7 +7,6 @@ import pytest
 
 from unrelu import InputError
 from unrelu.data.observations import Observations
-from unrelu.proofs.nets import covering_bound, sphere_net
 from unrelu.theory.assumption_search import check_assumptions, search_assumption_3
 from unrelu.theory.assumptions import (
     check_assumption_1,
@@ -16,6 +15,7 @@ from unrelu.theory.assumptions import (
     check_noise,
 )
 from unrelu.theory.discover import find_partition
+from unrelu.theory.nets import covering_bound, sphere_net
 from unrelu.theory.partition import (
     CONE,
     Partition,

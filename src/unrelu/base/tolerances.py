@@ -139,7 +139,7 @@ AGREEMENT_VISIBLE, AGREEMENT_LOUD, AGREEMENT_FITTED = 1e-3, 4.0, 1e-6
 # the row's scale, so that rounding can never make the truth infeasible.
 INTERVALS_LOOSENED, INTERVALS_ROUNDING = 4.0, 1e-9
 
-# --- proofs.geometry -------------------------------------------------------------------------------------------------
+# --- theory.geometry -------------------------------------------------------------------------------------------------
 
 # Residual of an eigenpair over the size of the operator; the eigenvalue is then right to its square over the gap.
 GEOMETRY_RESIDUAL = 1e-8
@@ -166,7 +166,7 @@ PROGRAMS_FEASIBLE = 1e-12
 # What is left of c beyond this share is not explained by the constraints.
 PROGRAMS_EXPLAINED = 1e-9
 
-# --- proofs.bounds ---------------------------------------------------------------------------------------------------
+# --- theory.bounds ---------------------------------------------------------------------------------------------------
 
 # Singular values below this share of the first are zero to rounding.
 BOUNDS_ZERO = 1e-12

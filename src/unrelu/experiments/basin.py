@@ -14,8 +14,8 @@ from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_lin
 from unrelu.experiments.judging import judge_claim
 from unrelu.experiments.solve import descend, instance, off
 from unrelu.model.factors import align
-from unrelu.proofs.bounds import convexity_radius
-from unrelu.proofs.geometry import Landscape, curvature
+from unrelu.theory.bounds import convexity_radius
+from unrelu.theory.geometry import Landscape, curvature
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.data.observations import Observations
-from unrelu.proofs.bounds import NoisyBounds, noisy_bounds
 from unrelu.theory.assumptions import AssumptionReport, check_assumption_3
+from unrelu.theory.bounds import NoisyBounds, noisy_bounds
 from unrelu.theory.discover import find_partition
 from unrelu.theory.partition import Partition, cone_partition, sector_partition
 

@@ -15,7 +15,7 @@ from unrelu.experiments.groups import best_bounds
 from unrelu.experiments.judging import compare_number, judge_claim
 from unrelu.experiments.solve import instance
 from unrelu.model.factors import distance
-from unrelu.proofs.geometry import curvature
+from unrelu.theory.geometry import curvature
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,7 @@ from unrelu.experiments.drawing import LOOKS, figure, quartile_line, readable
 from unrelu.experiments.groups import best_bounds
 from unrelu.experiments.judging import compare_number, judge_claim
 from unrelu.experiments.solve import instance
-from unrelu.proofs.geometry import curvature
+from unrelu.theory.geometry import curvature
 from unrelu.theory.partition import orthant_partition
 from unrelu.theory.propositions import orthant_second_moment
 

@@ -13,10 +13,10 @@ from unrelu.data.observations import Observations
 from unrelu.data.pieces import named_rows
 from unrelu.loop.history import finite
 from unrelu.proofs.determinacy import Determinacy
-from unrelu.proofs.geometry import curvature
 from unrelu.theory.assumption_search import check_assumptions
 from unrelu.theory.assumptions import AssumptionReport, check_assumption_3
 from unrelu.theory.discover import find_partition
+from unrelu.theory.geometry import curvature
 
 __all__ = ["Certificate", "Shortage"]
 

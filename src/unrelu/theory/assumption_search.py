@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.errors import InputError
 from unrelu.data.observations import Observations
-from unrelu.proofs.pattern import Mask, Pattern, as_factor
 from unrelu.theory.assumptions import (
     AssumptionReport,
     check_assumption_1,
@@ -21,6 +20,7 @@ from unrelu.theory.assumptions import (
 )
 from unrelu.theory.discover import find_partition
 from unrelu.theory.partition import Partition, cone_partition, orthant_partition, sector_partition
+from unrelu.theory.pattern import Mask, Pattern, as_factor
 
 __all__ = ["check_assumptions", "search_assumption_3"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.errors import InputError, positions
-from unrelu.proofs.pattern import Mask, Pattern
 from unrelu.theory.links import Link, links_by_paths, links_by_span, seen_between
 from unrelu.theory.partition import Partition
+from unrelu.theory.pattern import Mask, Pattern
 
 __all__ = [
     "AssumptionReport",

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.errors import InputError, is_number, unknown_name
 from unrelu.base.tolerances import CRAMER_RAO_ZERO
-from unrelu.proofs.geometry import curvature, horizontal_part
-from unrelu.proofs.pattern import Mask, Pattern, as_factor, own_generator
+from unrelu.theory.geometry import curvature, horizontal_part
+from unrelu.theory.pattern import Mask, Pattern, as_factor, own_generator
 
 __all__ = ["CramerRao", "Pairs", "cramer_rao"]
 

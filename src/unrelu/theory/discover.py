@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from unrelu.base.errors import InputError
 from unrelu.base.tolerances import DISCOVER_LEAST_SHARE
 from unrelu.data.observations import Observations
-from unrelu.proofs.pattern import own_generator
 from unrelu.theory.partition import Partition
+from unrelu.theory.pattern import own_generator
 
 __all__ = ["find_partition"]
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.errors import InputError
 from unrelu.base.tolerances import PARTITION_RANK
-from unrelu.proofs.nets import EPSILON, sphere_net
-from unrelu.proofs.pattern import as_factor
+from unrelu.theory.nets import EPSILON, sphere_net
+from unrelu.theory.pattern import as_factor
 
 __all__ = [
     "CONE",
@@ -204,7 +204,7 @@ def cone_partition(U: ArrayLike, centres: ArrayLike | str = "net", angle: float 
     U : array of shape (n, r)
         The planted factor.
     centres : "net", "rows" or array of shape (K, r), default "net"
-        Unit vectors a_k: those of :func:`~unrelu.proofs.nets.sphere_net`, as in the paper; or ("rows") row
+        Unit vectors a_k: those of :func:`~unrelu.theory.nets.sphere_net`, as in the paper; or ("rows") row
         directions chosen so that any two are more than ¼ apart and every row is within ¼ of one. By the paper's packing
         argument these too are at most 9^r; unlike those of the net no cone is empty.
     angle : float, default π/12

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.errors import InputError
-from unrelu.proofs.pattern import as_factor
 from unrelu.theory.assumptions import AssumptionReport, check_assumption_3
 from unrelu.theory.partition import Partition, cone_partition, sector_partition
+from unrelu.theory.pattern import as_factor
 
 __all__ = ["ThresholdLimits", "check_threshold", "threshold_limits"]
 

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from helpers import ROUNDING, asymmetric_instance, remainder_order
 from unrelu import InputError
 from unrelu.data.observations import Observations
-from unrelu.proofs.geometry import (
+from unrelu.theory.geometry import (
     Landscape,
     aligned_direction,
     curvature,
@@ -18,7 +18,7 @@ from unrelu.proofs.geometry import (
     vertical_part,
     vertical_rotation,
 )
-from unrelu.proofs.pattern import Pattern
+from unrelu.theory.pattern import Pattern
 
 # The iteration stops at a residual of 1e-8 of the operator's size; eigenvalues are then right to its square over a gap.
 EIGENVALUE = 1e-7

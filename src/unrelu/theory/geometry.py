@@ -18,7 +18,7 @@ from unrelu.base.tolerances import GEOMETRY_RESIDUAL, GEOMETRY_ZERO
 from unrelu.data.observations import Observations
 from unrelu.model.factors import align
 from unrelu.problems.psd import PSDProblem
-from unrelu.proofs.pattern import Mask, Pattern, as_factor, own_generator
+from unrelu.theory.pattern import Mask, Pattern, as_factor, own_generator
 
 __all__ = [
     "Curvature",

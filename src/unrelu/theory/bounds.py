@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from unrelu.base.errors import InputError
 from unrelu.base.tolerances import BOUNDS_ZERO
 from unrelu.model.factors import distance
-from unrelu.proofs.pattern import as_factor
+from unrelu.theory.pattern import as_factor
 
 __all__ = [
     "NoisyBounds",
@@ -245,7 +245,7 @@ def noisy_bounds(
     groups, lambda_ : int, float
         K and λ of a collection that satisfies Assumption 3 (``AssumptionReport.groups``, ``.lambda_``).
     gamma : float
-        γ of U* (:func:`~unrelu.proofs.geometry.curvature`).
+        γ of U* (:func:`~unrelu.theory.geometry.curvature`).
     noise : float
         ‖Δ‖_F, or ‖Δ_Ω‖_F.
     steps : int, optional

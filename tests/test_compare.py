@@ -436,11 +436,17 @@ def test_shell_takes_a_file(tmp_path):
     M, X = relu_instance(30, 2)
     write_matrix(tmp_path / "x.csv", X + 1.0)
     write_matrix(tmp_path / "m.npy", M + 1.0)
-    chosen = ("--methods", "auto", "--threshold", 1, "--truth", "m.npy", "--quiet")
-    done = shell("x.csv", "-r", 3, *chosen, cwd=tmp_path)
+    chosen = ("--threshold", 1, "--truth", "m.npy", "--quiet")
+    done = shell("x.csv", "-r", 3, "--methods", "gauss-newton", *chosen, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "gauss-newton" in done.stdout
+    both = shell("x.csv", "-r", 3, "--methods", "auto,gauss-newton", *chosen, cwd=tmp_path)
+    assert both.returncode == 0, both.stderr
+    assert [line.split()[0] for line in both.stdout.splitlines() if line.startswith(("auto", "gauss"))] == [
+        "auto",
+        "gauss-newton",
+    ]
     assert shell("x.csv", "-r", 3, "--threshold", 2, cwd=tmp_path).returncode == 2  # seen entries below it
 
 

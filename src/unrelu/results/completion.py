@@ -87,23 +87,23 @@ class Completion:
     method: str
     start: str
     loss: str
-    source: Any = field(default=None, repr=False)
+    source: Any = None
     seen: tuple[int, float] = (0, 0.0)
     iteration: int = -1
-    labels: tuple[Any, ...] | None = field(default=None, repr=False)
-    undetermined_rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
-    left: Array | None = field(default=None, repr=False)
-    right: Array | None = field(default=None, repr=False)
+    labels: tuple[Any, ...] | None = None
+    undetermined_rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    left: Array | None = None
+    right: Array | None = None
     apart: float = 0.0
     pairs: str = "auto"
     threshold: float | None = 0.0
     side: str = "above"
-    unknown: Any = field(default=None, repr=False)
+    unknown: Any = None
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    attempts: tuple[Attempt, ...] = field(default=(), repr=False)
+    attempts: tuple[Attempt, ...] = ()
     symmetric: bool = True
-    witnesses: Witnesses = field(default_factory=PSDWitnesses, repr=False)
+    witnesses: Witnesses = field(default_factory=PSDWitnesses)
 
     @cached_property
     def _asked(self) -> dict[str, Any]:
@@ -370,6 +370,10 @@ class Completion:
         if self.source is None:
             return None
         return largest_misfit(self.seen_entries(), self.factors)
+
+    def __repr__(self) -> str:
+        what = f"{self.size}×{self.size}, rank {self.rank}"
+        return f"Completion({what}, {self.verdict.code.value}, residual {self.residual:.2g})"
 
     def __str__(self) -> str:
         return (

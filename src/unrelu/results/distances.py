@@ -74,14 +74,14 @@ class DistanceCompletion:
     measured: Array
     cutoff: float | None = None
     anchors: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
-    names: tuple[Any, ...] | None = field(default=None, repr=False)
+    names: tuple[Any, ...] | None = None
     sigma: float = 0.0
     residual: float = 0.0
     start: str = "paths"
     loss: str = "one-sided"
     framed: bool = False
     notes: tuple[str, ...] = ()
-    weights: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    weights: Array = field(default_factory=lambda: np.zeros(0))
     freedom: int | None = None
     seconds: float = 0.0
 
@@ -207,6 +207,10 @@ class DistanceCompletion:
             "notes": list(self.notes),
         }
         return finite(about)
+
+    def __repr__(self) -> str:
+        what = f"{self.size} points, dim {self.dim}"
+        return f"DistanceCompletion({what}, {self.verdict.code.value}, residual {self.residual:.2g})"
 
     def __str__(self) -> str:
         parts = int(self.components.max()) + 1

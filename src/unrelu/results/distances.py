@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.units import power_of_two
+from unrelu.data.labels import as_positions
 from unrelu.distances.edges import named
 from unrelu.distances.uncertainty import covariances
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Verdict, finite
+from unrelu.model.factors import positions_checked
 from unrelu.problems.network import Misfit, Network
 from unrelu.results.words import explanation
 
@@ -46,6 +48,7 @@ class DistanceCompletion:
     anchors : int ndarray
         Points whose place was given.
     names : tuple or None
+        Names of the points, by which they can be asked for. Integers are positions.
     sigma : float
         Standard deviation of a distance, given or estimated from the misfit.
     residual : float
@@ -119,9 +122,10 @@ class DistanceCompletion:
         return result
 
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> Array:
-        """Distances at positions that broadcast against each other."""
+        """Distances between points, by positions or names that broadcast against each other."""
         unit, dtype = self.unit, self.points.dtype
-        gaps = (self.points[np.asarray(rows)] - self.points[np.asarray(cols)]).astype(np.float64) / unit
+        i, j = (positions_checked(as_positions(index, self.names), self.size) for index in (rows, cols))
+        gaps = (self.points[i] - self.points[j]).astype(np.float64) / unit
         return np.asarray(np.linalg.norm(gaps, axis=-1) * unit, dtype)
 
     @property

@@ -1,5 +1,6 @@
 """What results say of themselves, and by which names their rows can be asked for."""
 
+import json
 import re
 
 import numpy as np
@@ -100,3 +101,31 @@ class TestLabels:
     def test_a_label_of_two_rows_names_neither(self):
         with pytest.raises(unrelu.InputError, match="'a' is that of 2, 0 and 2 among them; give the position"):
             as_positions("a", ("a", "b", "a"))
+
+
+class TestSummary:
+    """What is ready for JSON names rows by their labels."""
+
+    def test_labels_where_there_are_any(self):
+        _, X = relu_instance(40, 3)
+        others = np.setdiff1d(np.flatnonzero(~np.isnan(X[7])), [7])
+        X[7, others[1:]] = X[others[1:], 7] = np.nan
+        names = [f"r{k}" for k in range(40)]
+        labelled = unrelu.complete(pd.DataFrame(X, names, names), 3, threshold=None, rng=0)
+        plain = unrelu.complete(X, 3, threshold=None, rng=0)
+        about, without = labelled.summary(), plain.summary()
+        assert about["undetermined_rows"] == ["r7"]
+        assert without["undetermined_rows"] == [7]
+        worst = plain.largest_misfit
+        assert about["largest_misfit"] == {"size": worst.size, "row": f"r{worst.row}", "column": f"r{worst.column}"}
+        proofs = [unrelu.certify(one).summary() for one in (labelled, plain)]
+        assert [proof["not_determined"] for proof in proofs] == [["r7"], [7]]
+        assert [proof["groups"][0][-1] for proof in proofs] == ["r39", 39]
+        json.dumps([about, without, *proofs], allow_nan=False)
+
+    def test_labels_that_are_no_text_are_text_in_json(self):
+        days = pd.date_range("2024-01-01", periods=3)
+        X = pd.DataFrame([[1.0, 2.0, np.nan], [2.0, 4.0, np.nan], [np.nan] * 3], days, days)
+        with pytest.warns(unrelu.CompletionWarning, match="nothing was seen of row 2024-01-03"):
+            about = unrelu.complete(X, 1, rng=0).summary()
+        assert json.loads(json.dumps(about))["undetermined_rows"] == ["2024-01-03 00:00:00"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,7 @@ def _position(label: Any, places: dict[Any, list[int]]) -> int:
     return found[0]
 
 
-def label_or_position(row: int, labels: tuple[Any, ...] | None) -> str | int:
+def label_or_position(row: SupportsIndex, labels: tuple[Any, ...] | None) -> str | int:
     """For JSON: the label of a row as text, or its position as a number.
 
     Examples

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from unrelu.auto.task import Attempt
 from unrelu.base.errors import CompletionWarning, InputError, unknown_name
 from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.inputs import same_labels
-from unrelu.data.labels import as_positions
+from unrelu.data.labels import as_positions, label_or_position
 from unrelu.data.observations import Observations
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Stop, Verdict, finite
@@ -330,7 +330,7 @@ class Completion:
         return type(self.source)(values, index=self.source.index, columns=self.source.columns)
 
     def summary(self) -> dict[str, Any]:
-        """What a person or a program wants to know at a glance, ready for JSON."""
+        """What a person or a program wants to know at a glance, ready for JSON; rows go by their labels."""
         here, last = self.history[self.iteration], self.history[-1]
         about = {
             "size": self.size,
@@ -350,9 +350,9 @@ class Completion:
             "error": here.error,
             "apart": self.apart,
             "tried": [attempt.start for attempt in self.attempts],
-            "undetermined_rows": self.undetermined_rows.tolist(),
+            "undetermined_rows": [label_or_position(row, self.labels) for row in self.undetermined_rows],
             "determined_share": self.determined_share,
-            "largest_misfit": None if self.largest_misfit is None else asdict(self.largest_misfit),
+            "largest_misfit": None if self.largest_misfit is None else self.largest_misfit.named(self.labels),
         }
         return finite(about)
 

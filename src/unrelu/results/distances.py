@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.units import power_of_two
-from unrelu.data.labels import as_positions
+from unrelu.data.labels import as_positions, label_or_position
 from unrelu.distances.edges import named
 from unrelu.distances.uncertainty import covariances
 from unrelu.kernels.memory import require_memory
@@ -181,7 +181,7 @@ class DistanceCompletion:
         return explanation(self)
 
     def summary(self) -> dict[str, Any]:
-        """What a person or a program wants to know at a glance, ready for JSON."""
+        """What a person or a program wants to know at a glance, ready for JSON; points go by their names."""
         words, counts = np.unique(self.determinacy, return_counts=True)
         found = dict(zip(words.tolist(), counts.tolist(), strict=True))
         last = self.history[-1] if len(self.history) else None
@@ -197,6 +197,7 @@ class DistanceCompletion:
             "components": int(self.components.max()) + 1,
             "determined": int(self.determined.sum()),
             "determined_share": float(self.determined.mean()),
+            "not_determined": [label_or_position(point, self.names) for point in np.flatnonzero(~self.determined)],
             "determinacy": {word: found.get(word, 0) for word in ("proved", "generic", "local", "no")},
             "anchors": len(self.anchors),
             "framed": self.framed,

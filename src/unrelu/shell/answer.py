@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import OutOfTime, budget, phase
+from unrelu.data.labels import label_or_position
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import Stop, finite
 from unrelu.results.completion import Completion
@@ -117,7 +118,7 @@ class Answer:
         if about["error"] is not None:
             lines.append(f"completion error against the truth {about['error']:.2e}")
         lines.append(str(verdict))
-        lines += self._misfit(about["largest_misfit"], names)
+        lines += self._misfit(names)
         if verdict.code is Stop.BEST_OF_RANK:
             lines.append(
                 f"the data are not of rank {about['rank']}, as real data never are exactly of a rank: this is the best "
@@ -125,14 +126,15 @@ class Answer:
             )
         return lines + self._undetermined(names)
 
-    def _misfit(self, worst: dict[str, Any] | None, names: tuple[str, ...] | None) -> list[str]:
+    def _misfit(self, names: tuple[str, ...] | None) -> list[str]:
         """How far the fit is from what was seen, and how much of it the data fix."""
         by = " by the data and the rank" if self.completion.verdict.code is Stop.BEST_OF_RANK else ""
         share = "" if self.levels is None else f"{np.mean(self.determined):.0%} of the rows are determined{by}; "
+        worst = self.completion.largest_misfit
         if worst is None:
             return [share.removesuffix("; ")] if share else []
-        row, column = (names[k] if names else str(k) for k in (worst["row"], worst["column"]))
-        return [f"{share}the largest misfit of a seen entry is {worst['size']:.2g}, at ({row}, {column})"]
+        row, column = (label_or_position(k, names) for k in (worst.row, worst.column))
+        return [f"{share}the largest misfit of a seen entry is {worst.size:.2g}, at ({row}, {column})"]
 
     def _undetermined(self, names: tuple[str, ...] | None) -> list[str]:
         if self.levels is None:

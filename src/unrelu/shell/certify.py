@@ -75,7 +75,7 @@ def certify_command(
         with watching(as_json) as watched, budget(seconds, watched.phase):
             phase("looking for a proof")
             certificate = certify(
-                shown_table(matrix.table),
+                shown_table(matrix.table, as_json=as_json),
                 rank,
                 threshold=limit,
                 seen=seen,

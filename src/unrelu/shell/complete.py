@@ -16,6 +16,7 @@ from unrelu.base.errors import InputError, is_number
 from unrelu.base.printable import printable
 from unrelu.complete import complete
 from unrelu.data.inputs import read_values
+from unrelu.data.labels import label_or_position
 from unrelu.data.table import Table
 from unrelu.io.disk import check_target, together
 from unrelu.io.files import WRITABLE, write_matrix
@@ -102,7 +103,7 @@ def complete_command(
     began = perf_counter()
     with kept_warnings(_advice(keep_undetermined, mask_out)) as notes, watching(quiet or as_json) as watched:
         completion = complete(
-            shown_table(matrix.table),
+            shown_table(matrix.table, as_json=as_json),
             rank,
             threshold=limit,
             seen=seen,
@@ -159,7 +160,8 @@ class _Files:
             key: str(path) for key, path in (("errors_output", self.errors), ("mask_output", self.mask)) if path
         }
         about |= {} if self.errors is None else {"noise": answer.noise()}
-        about |= {"not_determined": np.flatnonzero(~answer.determined).tolist()}
+        labels = answer.completion.labels
+        about["not_determined"] = [label_or_position(row, labels) for row in np.flatnonzero(~answer.determined)]
         summary = {**answer.completion.summary(), "output": str(self.output), **about, "warnings": notes}
         deliver(json.dumps(summary), f"{self.output} is written")
 

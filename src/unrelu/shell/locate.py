@@ -111,7 +111,7 @@ def locate_command(
             max_iter=max_iter,
             tol=tol,
             rng=options.checked_seed(seed),
-            names=shown_names(measured.names),
+            names=shown_names(measured.names, as_json=as_json),
             **limited,
             **watched.options,
         )

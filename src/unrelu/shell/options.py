@@ -42,7 +42,7 @@ MaxSeconds = Annotated[
 ]
 FirstSeed = Annotated[int, typer.Option(help="Seed of the first trial.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print a machine-readable summary.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print a summary for programs; rows go by their labels.")]
 
 
 def checked_threshold(threshold: float | None, no_threshold: bool) -> float | None:

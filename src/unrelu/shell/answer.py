@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import OutOfTime, budget, phase
-from unrelu.data.labels import label_or_position
+from unrelu.data.labels import label_or_position, listed_rows
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import Stop, finite
 from unrelu.results.completion import Completion
@@ -141,19 +141,14 @@ class Answer:
             return ["there was no time to find out which rows the data determine; every entry of the fit is written"]
         if not self.completion.verdict.answered:
             no = np.flatnonzero(self.levels == "no")
-            left = f", but for those that can take any value, of {_listed(no, names)}" if no.size else ""
+            left = f", but for those that can take any value, of {listed_rows(no, names)}" if no.size else ""
             left = "" if self.keep else left
             some = "no row is called determined"
             if self.determined.any():
-                some = f"only {_listed(np.flatnonzero(self.determined), names)} may be called determined"
+                some = f"only {listed_rows(np.flatnonzero(self.determined), names)} may be called determined"
             return [f"{some}; the entries written are those of the best point found{left}"]
         rows = np.flatnonzero(~self.determined)
         if not rows.size:
             return []
         left = "kept" if self.keep else "left empty (--keep-undetermined writes them)"
-        return [f"not determined by the data: {_listed(rows, names)}; their unseen entries are {left}"]
-
-
-def _listed(rows: Any, names: tuple[str, ...] | None) -> str:
-    """Every row by name: whoever reads this will look them up."""
-    return f"row{'s' if rows.size > 1 else ''} " + ", ".join(names[i] if names else str(i) for i in rows)
+        return [f"not determined by the data: {listed_rows(rows, names)}; their unseen entries are {left}"]

@@ -4,9 +4,9 @@ Exit codes, for every subcommand:
 
 - 0: done. The result is written; the data are fitted, or this is the best fit found of a rank that they exceed.
 - 1: finished, but this is not the answer; the result is written and says so. For ``certify``: not proved.
-- 2: bad input or usage, or something that was asked for could not be written. A report in words, and anything on
-  standard error, is not asked for: that it cannot be printed changes no exit code. What ``--json``, ``certify`` and
-  ``compare`` print is; but a reader that leaves early (``| head``) is never a failure.
+- 2: bad input or usage, or something that was asked for could not be written. Asked for are files, and what ``--json``,
+  ``certify`` and ``compare`` print. A report in words, and anything on standard error, is not: if it cannot be printed,
+  the exit code stays. A reader that leaves early (``| head``) is never a failure.
 - 70: a defect of this library; the traceback says where.
 - 130: interrupted; nothing is written. Once the files are in place Ctrl-C comes too late and changes nothing.
 """

@@ -130,7 +130,7 @@ class DistanceCompletion:
 
     @property
     def unit(self) -> float:
-        """A power of two near the typical distance: squares of distances may be beyond all numbers, not of these."""
+        """A power of two near the typical distance: in units of it squares of distances neither overflow nor vanish."""
         known = self.measured[self.measured > 0].astype(np.float64)
         size = float(np.median(known)) if known.size else 1.0
         return power_of_two(size)
@@ -228,9 +228,9 @@ class DistanceCompletion:
 
 
 def widening(freedom: int | None) -> float:
-    """By how much variances grow when σ was estimated from so many spare distances: as Student's law is wider.
+    """By what factor variances grow when σ is an estimate from so many spare distances, as Student's law is wider.
 
-    Both at 95 %, and where six standard errors would be left once in ten thousand times.
+    The larger of two factors: at 95 %, and at six standard errors, beyond which one value in ten thousand may lie.
     """
     from scipy.special import stdtrit
 

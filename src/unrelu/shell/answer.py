@@ -59,7 +59,7 @@ class Answer:
 
     @property
     def full(self) -> bool:
-        """Whether entries are written that the data do not determine: an unfinished fit is all there is."""
+        """Whether entries that the data do not determine are written too, as they are where the fit is unfinished."""
         return self.keep or not self.completion.verdict.answered
 
     def values(self, fit: bool) -> Any:

@@ -21,7 +21,7 @@ def main() -> None:
     from unrelu.cli import app
 
     try:
-        app()
+        app(prog_name="unrelu")
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)

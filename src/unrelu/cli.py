@@ -4,9 +4,9 @@ Exit codes, for every subcommand:
 
 - 0: done. The result is written; the data are fitted, or this is the best fit found of a rank that they exceed.
 - 1: finished, but this is not the answer; the result is written and says so. For ``certify``: not proved.
-- 2: bad input or usage, or something that was asked for could not be written. A report in words, and anything on
-  standard error, is not asked for: that it cannot be printed changes no exit code. What ``--json``, ``certify`` and
-  ``compare`` print is; but a reader that leaves early (``| head``) is never a failure.
+- 2: bad input or usage, or something that was asked for could not be written. Asked for are files, and what ``--json``,
+  ``certify`` and ``compare`` print. A report in words, and anything on standard error, is not: if it cannot be printed,
+  the exit code stays. A reader that leaves early (``| head``) is never a failure.
 - 70: a defect of this library; the traceback says where.
 - 130: interrupted; nothing is written. Once the files are in place Ctrl-C comes too late and changes nothing.
 """
@@ -24,6 +24,7 @@ from unrelu.shell.common import DONE, guarded
 from unrelu.shell.compare import compare_command
 from unrelu.shell.complete import complete_command
 from unrelu.shell.demo import demo_command
+from unrelu.shell.help import Command, Group
 from unrelu.shell.locate import locate_command
 from unrelu.shell.reproduce import reproduce_command
 from unrelu.shell.streams import deliver
@@ -31,7 +32,7 @@ from unrelu.shell.streams import deliver
 __all__ = ["app"]
 
 app = typer.Typer(
-    add_completion=False,
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -39,13 +40,16 @@ app = typer.Typer(
     help="Complete low-rank matrices whose entries are missing because of their values.\n\n"
     "Example:  unrelu complete observed.csv --rank 5 -o completed.csv",
     epilog="Exit codes: 0 done, 1 finished without an answer, 2 bad input or usage, or a result that cannot be "
-    "written, 70 a defect of unrelu, 130 interrupted and nothing written.",
+    "written, 70 a defect of unrelu, 130 interrupted and nothing written.\n\n"
+    "unrelu --install-completion lets the Tab key complete commands and options in your shell.",
 )
 
 
 @app.callback(invoke_without_command=True)
 def _about(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", metavar="", help="Print the version and leave.", is_eager=True)
+    ] = False,
 ) -> None:
     if version:
         _version()
@@ -67,4 +71,4 @@ COMMANDS: list[tuple[str, Callable[..., Any], str]] = [
     ("reproduce", reproduce_command, "unrelu reproduce all --quick"),
 ]
 for _name, _command, _example in COMMANDS:
-    app.command(_name, epilog=f"Example:  {_example}")(_command)
+    app.command(_name, cls=Command, epilog=f"Example:  {_example}")(_command)

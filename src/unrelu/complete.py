@@ -18,6 +18,7 @@ from unrelu.auto.strategy import Once, Strategy, strategy_of
 from unrelu.auto.task import Attempts, Task
 from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import CompletionWarning, InputError
+from unrelu.data.labels import listed_rows
 from unrelu.data.observations import Observations
 from unrelu.judge.remarks import remarks
 from unrelu.kernels.memory import require_memory
@@ -271,16 +272,11 @@ def _exactly(completion: Completion) -> Completion:
 def _warn_of_rows(observations: Observations, missing: NDArray[np.intp]) -> None:
     empty = observations.empty_rows
     if empty.size:
+        fact = f"nothing was seen of {listed_rows(empty, observations.labels)}"
         how = "completed with the least norm, which the data do not determine"
-        warnings.warn(CompletionWarning(f"nothing was seen of {_listed(observations, empty)}; {how}"), stacklevel=4)
+        warnings.warn(CompletionWarning(f"{fact}; {how}"), stacklevel=4)
     others = np.setdiff1d(missing, empty)
     if others.size:
-        fact = f"too little was seen to place {_listed(observations, others)}"
+        fact = f"too little was seen to place {listed_rows(others, observations.labels)}"
         advice = "completed as well as may be; see undetermined_rows"
         warnings.warn(CompletionWarning(fact, advice), stacklevel=4)
-
-
-def _listed(observations: Observations, rows: NDArray[np.intp]) -> str:
-    names = [str(observations.labels[i]) if observations.labels else str(i) for i in rows[:5]]
-    more = f" and {rows.size - 5} more" if rows.size > 5 else ""
-    return f"row{'s' if rows.size > 1 else ''} {', '.join(names)}{more}"

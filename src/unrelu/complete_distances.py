@@ -177,7 +177,7 @@ def _shown(callback: Callable[[Record], object] | None, clock: Budget) -> Iterat
 
 
 class Call:
-    """One call under way: components one after the other, and what they have come to so far."""
+    """One call under way: it solves one component after the other, and holds what was found so far."""
 
     def __init__(self, ranges: Ranges, dim: int, plan: Plan, rng: np.random.Generator, journal: Journal) -> None:
         self.ranges, self.dim, self.plan, self.rng, self.journal = ranges, dim, plan, rng, journal

@@ -484,3 +484,9 @@ def test_a_rank_that_the_data_exceed_is_no_failure_to_converge():
     PSDCompleter()._warn_unless_converged(Verdict(Stop.BEST_OF_RANK, "real data are never of a rank"), stacklevel=1)
     with pytest.warns(ConvergenceWarning, match=r"did not converge \(stationary\)"):
         PSDCompleter()._warn_unless_converged(Verdict(Stop.STATIONARY, "no step helps"), stacklevel=1)
+
+
+def test_the_docstring_names_where_all_methods_and_starts_are_listed():
+    text = PSDCompleter.__doc__
+    assert "``auto`` or a name in :data:`unrelu.solvers.METHODS`" in text
+    assert "``auto`` or a name in :data:`unrelu.starts.STARTS`" in text

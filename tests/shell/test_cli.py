@@ -383,6 +383,19 @@ def test_entries_that_are_not_determined_are_left_empty_and_listed(tmp_path):
     assert not np.isnan(read_matrix(out).values).any()
 
 
+def test_json_names_rows_by_their_labels_as_the_file_has_them(tmp_path):
+    path, _ = short_row(tmp_path)
+    path.write_text(path.read_text().replace("item7", "it\x1b[31mem"))
+    options = (path, "--rank", 3, "--no-threshold", "--json")
+    about = json.loads(unrelu("complete", *options, "-o", "out.csv", cwd=tmp_path).stdout)
+    assert about["undetermined_rows"] == about["not_determined"] == ["it\x1b[31mem"]
+    assert about["largest_misfit"]["row"].startswith("it")
+    proof = json.loads(unrelu("certify", *options, cwd=tmp_path).stdout)
+    assert proof["not_determined"] == ["it\x1b[31mem"]
+    assert [len(group) for group in proof["groups"]] == [39]
+    assert proof["groups"][0][:2] == ["item0", "item1"]
+
+
 def test_rows_that_cannot_be_placed_are_warned_of_in_words_for_a_terminal(tmp_path):
     path, _ = short_row(tmp_path)
     command = "complete", path, "--rank", 3, "--no-threshold", "-o", "out.csv"

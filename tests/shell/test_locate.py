@@ -172,6 +172,13 @@ def test_json_is_one_object_and_nothing_else(folder):
     assert done.stderr == ""
 
 
+def test_json_names_points_as_the_file_has_them(folder):
+    write_edges(folder / "loose.csv", [*NAMES, "bu\x1boy"], [*short(POINTS), (0, 50, 300.0)])
+    told = json.loads(locate("loose.csv", "-d", 2, "-o", "p.csv", "--json").stdout)
+    assert told["not_determined"] == ["bu\x1boy"]
+    assert told["determined"] == 50
+
+
 def test_quiet_says_nothing(folder):
     done = locate("ranges.csv", "-d", 2, "--cutoff", CUTOFF, "-o", "p.csv", "--quiet")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")

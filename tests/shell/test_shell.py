@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -286,6 +287,15 @@ def test_of_what_is_no_answer_the_best_point_is_written_but_for_rows_that_can_mo
     )
     kept = Answer.of(completion, keep=True, seconds=None)
     assert not np.isnan(kept.values(fit)).any()
+
+
+def test_of_many_rows_five_are_named(monkeypatch):
+    *_, completion = judged(Stop.FITTED, ["local"] * 6, monkeypatch)
+    answer = Answer.of(completion, keep=False, seconds=None)
+    names = tuple("abcdef")
+    assert answer.report(names)[-1].startswith("not determined by the data: rows a, b, c, d, e and 1 more; their")
+    answer = replace(answer, determined=np.zeros(5000, bool))
+    assert "rows 0, 1, 2, 3, 4 and 4995 more;" in answer.report(None)[-1]
 
 
 def test_the_best_fit_of_a_rank_is_an_answer_with_a_sentence(folder, monkeypatch):

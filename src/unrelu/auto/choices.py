@@ -110,7 +110,7 @@ def truth_checked(truth: Any, n: int, labels: tuple[Any, ...] | None) -> Array:
 
 
 def generator_of(rng: Any) -> np.random.Generator:
-    """A stream of our own, as in SPEC 7: whoever drew the data from ``default_rng(seed)`` must not meet them here."""
+    """A random stream of our own (SPEC 7): with the seed that drew the data it must not draw the same numbers again."""
     try:
         if isinstance(rng, bool):
             raise TypeError

@@ -22,7 +22,7 @@ WIDER = 2
 
 
 def restarts(problem: PSDProblem, rng: np.random.Generator) -> Iterator[tuple[str, Make]]:
-    """Names, and what makes a factor (in units) from the best one so far; without end."""
+    """Endless pairs: the name of a start, and a function from the best factor so far to a new one (in units)."""
 
     def gaussian(rank: int) -> Array:
         diagonal = problem.norm / np.sqrt(problem.observations.count)  # the size of an entry

@@ -1,4 +1,4 @@
-"""From a checked task to an answer: ``auto`` or one named method, and the best so far for whoever does not wait."""
+"""From a checked task to an answer, by ``auto`` or one named method; who does not wait gets the best so far."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CANONICAL = 300
 
 
 def escalated(task: Task) -> Attempts:
-    """``auto``; the rows of a small matrix in an order that does not depend on how they came."""
+    """What ``auto`` does; the rows of a small matrix are sorted first, so that their order does not matter."""
     problem = task.problem
     order = canonical_order(problem.observations) if problem.size <= CANONICAL else None
     inner = task if order is None else task.within(order)

@@ -151,9 +151,9 @@ class Auto(Strategy):
 
 
 def strategy_of(method: Any, start: Any = "auto") -> Strategy:
-    """What a caller names as method, with the start that belongs to it.
+    """The strategy for the method and the start that a caller names.
 
-    ``auto`` from a start that is named is one run of its method.
+    ``auto`` with a named start is one run of its method.
     """
     named = not (isinstance(start, str) and start == "auto")
     if isinstance(method, str) and method == "auto":

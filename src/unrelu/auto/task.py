@@ -37,7 +37,7 @@ class Attempt:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Attempt:
-        """From what :func:`dataclasses.asdict` made of it; what JSON cannot say was infinite."""
+        """Made again from the output of :func:`dataclasses.asdict`; what is null in JSON was infinite."""
         objective = stored["objective"]
         return cls(stored["start"], float("inf") if objective is None else objective, Stop(stored["code"]))
 
@@ -54,7 +54,7 @@ class Attempts:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which starts are tried, and the passes over the matrix after which no further one is."""
+    """Which starts are tried, and after how many passes over the matrix no further one begins."""
 
     # What all further starts of a small problem are called together.
     FURTHER: ClassVar[str] = "restarts"

@@ -1,7 +1,7 @@
 """Rows or points that look alike, told apart by whom they see: an order that does not depend on how they came.
 
-Everyone's colour is made from the colours of those it sees and from what it sees of them, step by step. What is still
-alike then is alike in all it sees, as rows that repeat each other are, and one of them may as well come first: it is
+Everyone's colour is made from the colours of those it sees and from what it sees of them, step by step. Who still
+shares a colour then sees the same in everything, as repeated rows do. Which of them comes first does not matter: one is
 given a colour of its own, and the steps go on, so that those that belong to it follow it. Colours are sums of 64-bit
 integers, which do not depend on the order of their terms, not even by rounding.
 """
@@ -41,7 +41,7 @@ def alike_in(colours: Bits) -> Indices:
 
 
 def evened(levels: NDArray[Any], alike: Indices, proved: int) -> NDArray[Any]:
-    """Of what is alike, one cannot be known better than the other; but what is proved is.
+    """Give those that are alike their lowest grade, for none can be known better than another; who is proved stays so.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def rows_told_apart(classes: Indices, bits: NDArray[np.uint64]) -> tuple[Indices
 
 
 def told_apart(colours: Bits, first: Indices, second: Indices, bits: Bits) -> Bits:
-    """Colours that tell everyone apart, those that were different already as they were different.
+    """Colours that tell everyone apart; who differed before still differs.
 
     Examples
     --------

@@ -58,7 +58,7 @@ _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def budget(seconds: float | None = None, told: Callable[[str], object] | None = None) -> Iterator[Budget]:
-    """Open a budget for the block; one that is open already and ends earlier still holds.
+    """Open a budget for the block; an outer one that ends earlier still holds.
 
     Examples
     --------

@@ -15,6 +15,10 @@ from typing import Any, TypeGuard
 __all__ = ["CompletionWarning", "InputError", "is_integer", "is_number", "positions", "unknown_name"]
 
 
+# Names that are listed when another one came; of more, such as the labels of a large matrix, so many.
+MOST_ACCEPTED = 40
+
+
 class InputError(ValueError):
     """The input cannot be what the caller meant; the message says why and what to do."""
 
@@ -68,4 +72,5 @@ def unknown_name(what: str, name: object, accepted: Iterable[str]) -> InputError
     names = sorted(accepted)
     near = get_close_matches(str(name), names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return InputError(f"unknown {what} {name!r}; {hint}accepted: {', '.join(names)}")
+    more = f" and {len(names) - MOST_ACCEPTED} more" if len(names) > MOST_ACCEPTED else ""
+    return InputError(f"unknown {what} {name!r}; {hint}accepted: {', '.join(names[:MOST_ACCEPTED])}{more}")

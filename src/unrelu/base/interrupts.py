@@ -63,7 +63,7 @@ def watch() -> None:
 
 
 def listen() -> None:
-    """Obey also while a long computation goes on that has let go of the interpreter.
+    """Obey signals also during a long computation that has let go of the interpreter.
 
     Python asks its handlers only between its own steps; a thread need not wait for them.
     """
@@ -162,7 +162,7 @@ def farewell(words: str = NOTHING_WRITTEN, show: Callable[[], object] | None = N
 
 
 def finish(code: int) -> NoReturn:
-    """End the process as it should; not through the interpreter's own end, in which Ctrl-C still kills."""
+    """End the process at once, with this code: during the interpreter's own shutdown Ctrl-C could still kill it."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             _quietly(stream.flush)

@@ -8,7 +8,7 @@ __all__ = ["printable"]
 
 
 def printable(text: object, keep: str = "") -> str:
-    r"""The text with every character escaped that does something else than being seen.
+    r"""The text, with every character escaped that is not simply shown.
 
     Escaped are control characters, line ends, marks that change the direction of writing, other invisible marks, and
     what is no character at all; spaces stay.

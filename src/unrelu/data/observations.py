@@ -118,8 +118,8 @@ class Observations:
     def unit(self) -> float:
         """The power of four nearest to the rms of the seen entries.
 
-        Solvers work on the data divided by it: the division is exact, and so is that of the factor by its square root,
-        so that data of any size are solved with the same digits and without overflow.
+        Solvers work on the data divided by it. That division is exact, and so is dividing the factor by its square
+        root: data of any size are solved with the same digits and without overflow.
         """
         size = self.norm / np.sqrt(self.count) if self.norm else abs(self.limits.threshold or 0.0)
         return power_of_four(float(size), LARGEST_UNIT) if size else 1.0

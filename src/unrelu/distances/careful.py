@@ -1,4 +1,4 @@
-"""Direct placement of data with a little noise: what is placed is fitted again as it grows, before errors do.
+"""Direct placement of data with a little noise: what is placed is fitted again from time to time, before errors grow.
 
 Trilateration multiplies the errors of what was placed before, and a step that is thinner than they are puts a point
 on the wrong side, with all that hangs on it. Few rounds at a time, thick steps first, and a fit of all that is placed

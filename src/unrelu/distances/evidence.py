@@ -2,8 +2,8 @@
 
 Points that all see each other, more than dim+1 of them, or a few points with more distances than they need, can be
 fitted without regard to the rest. What is left over there is noise, or a dimension too few; a larger misfit of the
-whole is neither, but a place that is wrong. Which of the two it is, spectra tell, or a fit in one more dimension: noise
-it cannot meet much better than its additional unknowns explain.
+whole is neither, but a place that is wrong. Spectra tell which of the two it is, or a fit in one more dimension, which
+meets noise hardly better than its additional unknowns explain.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def raised(network: Network, X: Floats, floor: float, rng: np.random.Generator) 
 def freedom_left(network: Network, X: Floats, *, exact: bool = False) -> int:
     """How many distances more there are than the places need: the stresses that the distances can carry.
 
-    Of many points, or where all distances are met and all that matters is whether there are any: at least so many.
+    For many points, and where distances are ``exact`` and some are to spare, it is a lower bound.
     """
     m = len(network.first)
     least = max(m - _needed(network.size, network.dim), 0)

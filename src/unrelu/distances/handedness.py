@@ -1,4 +1,4 @@
-"""Groups of many points that may be the mirror image of themselves: short distances with noise hardly tell."""
+"""Groups of many points that may lie mirrored: short distances with noise hardly tell a group from its image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How exact the data are, told by points that all see each other: beyond dim, such a block's spectrum is noise."""
+"""How exact the data are, from points that all see each other: the eigenvalues of such a block beyond dim are noise."""
 
 from __future__ import annotations
 

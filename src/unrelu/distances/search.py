@@ -160,7 +160,7 @@ class Search:
 
     @property
     def censored(self) -> bool:
-        """Whether what was measured was cut off, rather than what is true: then nothing seen is beyond the cut-off."""
+        """Whether measured distances were cut off, rather than true ones: then no seen one is beyond the cut-off."""
         cutoff = self.network.cutoff
         if cutoff is None or not self.misfit.absence:
             return False
@@ -268,7 +268,7 @@ class Search:
         return self.descend(X, "many starts", smooth=False)
 
     def once_more(self, best: Candidate) -> Candidate:
-        """Another start, or of few points a round of them: the lower of what it leads to and of what there was."""
+        """Try another start, or a round of them if points are few; returns the new answer or, if lower, the old one."""
         if small_enough(self.network):
             return self.tried(best, ROUND)
         places = from_paths(self.network, self.rng, share=float(self.rng.uniform(0.5, 1.1)))

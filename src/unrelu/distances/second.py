@@ -1,4 +1,4 @@
-"""A second answer, looked for directly: which points would lie elsewhere, and where the misfit is no bowl.
+"""A second answer, looked for directly: which points could lie elsewhere, and where the misfit is no bowl around them.
 
 Rigidity in general position says nothing about repeated points, grids, or points in one line or plane, and nothing
 about noise. Where there are few points the way to know is to look: flips, folds, jumps and fresh starts, each
@@ -133,8 +133,9 @@ def same_in_both(X: Floats, Y: Floats, chosen: Indices, tolerance: Floats | floa
 
 
 def still_there(X: Floats, Y: Floats, chosen: Indices, reach: Floats) -> Indices:
-    """Those of the chosen points that Y, laid upon X, has within their reach: distances alone do not show a flip
-    across a line on which nearly all the others lie.
+    """Those of the chosen points that stay within their reach when Y is laid upon X.
+
+    Distances alone do not show a flip across a line on which nearly all the others lie.
     """
     kept = chosen
     while len(kept) > 1:

@@ -67,7 +67,7 @@ class PairwiseCompleter(BaseEstimator):  # type: ignore[misc]
 
 
 def refuse_shuffled_labels(X: Any) -> None:
-    """A data frame may have any index, but not its columns' labels in another order."""
+    """Refuse a data frame whose index has the columns' labels in another order; any other index will do."""
     if not (hasattr(X, "index") and hasattr(X, "columns")):
         return
     rows, columns = list(X.index), list(X.columns)

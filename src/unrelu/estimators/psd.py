@@ -1,4 +1,4 @@
-"""The scikit-learn face: an imputer in manners, for matrices of similarities."""
+"""The scikit-learn face of :func:`unrelu.complete`: it behaves like an imputer, for matrices of similarities."""
 
 from __future__ import annotations
 
@@ -41,11 +41,13 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         nothing. ``auto``: 0.0 if every seen entry is on the side ``seen`` of zero, else None.
     seen : {"above", "below"}, default "above"
     loss : {"auto", "observed", "one-sided"} or Loss, default "auto"
-    method : {"auto", "gauss-newton", "gradient-descent"} or Solver, default "auto"
-    start : {"auto", "tailored", "random-imputation", "random-spectral"}, Start, array or Completion
+    method : str, Solver, Strategy or callable, default "auto"
+        ``auto`` or a name in :data:`unrelu.solvers.METHODS`.
+    start : str, Start, array or Completion, default "auto"
+        ``auto`` or a name in :data:`unrelu.starts.STARTS`.
     tol : float or StoppingRule, optional
     max_iter : int, optional
-        These as in :func:`unrelu.complete`.
+        All from ``loss`` on as in :func:`unrelu.complete`.
     random_state : int, RandomState or None, default None
         For the start. An integer gives the same answer on every call; None draws from NumPy's global state,
         as everywhere in scikit-learn.

@@ -3,7 +3,7 @@
 Without noise the answer fits to rounding. With noise it fits to the noise level, which fully seen blocks tell: beyond
 its r leading eigenvalues a block of the true matrix is zero, so what is left there is noise. Noise has as much below
 zero as above. Further rank of a positive semidefinite matrix is above zero alone: so the eigenvalues below zero tell
-the noise, and what those above exceed it by tells that the data are not of this rank.
+the noise. Where those above are larger, the data are not of this rank.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ FITS = RelativeGradientNormBelow(1e-8) | MaxIterations(60)
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What pairs held out say: the medians over some draws of three ratios' parts, in units.
+    """What pairs held out say: three numbers in units, each the median over some draws.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
 """Noise or something else, where too little was seen to hold pairs out: how much better another model fits.
 
 Noise leaves about the same variance per degree of freedom whatever the rank, once that is high enough. Data of a higher
-rank are fitted by it far better than its further unknowns explain. And if the seen entries are fitted far better once
-nobody listens to absence, it is absence that contradicts them, and not noise.
+rank are fitted by it far better than its further unknowns explain. And if the seen entries are fitted far better when
+absence is left out, then absence contradicts them, and it is not noise.
 """
 
 from __future__ import annotations

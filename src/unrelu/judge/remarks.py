@@ -1,4 +1,4 @@
-"""Oddities of the data that a person should know of whatever the run made of them: sentences for the verdict."""
+"""What is odd about the data, in sentences that the verdict adds however the run ended."""
 
 from __future__ import annotations
 

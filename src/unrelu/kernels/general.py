@@ -1,7 +1,7 @@
 """Passes for any loss and any limits, tile by tile: what the quick kernels of squared losses do not cover.
 
-With limits that differ from row to row, the entries (i, j) and (j, i) of a symmetric matrix have two; and a loss that
-is no square has no mean of two seen values. So both directions of a tile are kept, unless they say the same.
+Limits may differ between the entries (i, j) and (j, i) of a symmetric matrix; and two seen values can be replaced by
+their mean only if the loss is a square. So both directions of a tile are kept, unless they say the same.
 """
 
 from __future__ import annotations

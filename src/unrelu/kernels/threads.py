@@ -1,4 +1,4 @@
-"""Tiles in parallel, BLAS alone in each: who owns the cores during a solve.
+"""Who owns the cores during a solve: tiles run in parallel, and BLAS has one thread in each.
 
 A pass over the matrix is many small products and element-wise steps. BLAS threads help only the products and fight
 with ours over the cores, so a solve runs tiles on a thread pool (NumPy lets go of the interpreter lock inside each

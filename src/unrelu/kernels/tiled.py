@@ -1,7 +1,7 @@
 """Passes over the upper triangle in cache-sized tiles, in plain NumPy.
 
-A tile (I, J) with I < J stands for both halves: its products go to the rows of I and, transposed, to the rows of J.
-Symmetry so pays for the element-wise work; nothing n×n beyond the packed data is ever allocated.
+A tile (I, J) with I < J stands for both halves: its products go to the rows of I and, transposed, to the rows of J. So
+symmetry halves the element-wise work; nothing n×n beyond the packed data is ever allocated.
 """
 
 from __future__ import annotations

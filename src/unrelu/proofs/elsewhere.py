@@ -1,9 +1,10 @@
-"""A search for a second place: the net beneath every word that rests on general position.
+"""A search for a second place: it checks every word that rests on general position.
 
-A random stress speaks of factors in general position, and rows that repeat each other, are whole numbers or lie in a
-common plane are not. So rows that it calls determined are looked for elsewhere: from many starts, most of them mirror
-images of some rows in planes through others, Levenberg and Marquardt's method solves for everything that was seen and
-for what absence says. A row found at another place is not determined, whatever a theorem says of most rows.
+A random stress speaks of factors in general position. Rows that repeat each other, are whole numbers or lie in a common
+plane are not in general position. So rows that it calls determined are looked for elsewhere: from many starts, most of
+them mirror images of some rows in planes through others, Levenberg and Marquardt's method solves for everything that
+was seen and for what absence says. A row found at another place is not determined, whatever a theorem says of most
+rows.
 
 Rows of the body are known and stay. What a row sees of them is linear: it fixes some directions of the row, and only
 the others are searched.

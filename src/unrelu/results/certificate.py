@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.data.labels import label_or_position
 from unrelu.data.observations import Observations
 from unrelu.data.pieces import named_rows
 from unrelu.loop.history import finite
@@ -208,7 +209,8 @@ class Certificate:
         return f"Uniqueness of the whole matrix is not proved: {'; '.join(parts)}."
 
     def summary(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Ready for JSON; rows by their labels, if there are any."""
+        labels = None if self.observations is None else self.observations.labels
         words, counts = np.unique(self.determinacy.level, return_counts=True)
         return finite(
             {
@@ -222,6 +224,8 @@ class Certificate:
                 "determinacy": dict(zip(words.tolist(), counts.tolist(), strict=True)),
                 "components": len({int(c) for c in self.determinacy.components if c >= 0}),
                 "determined_rows": int(self.determined.sum()),
+                "not_determined": [label_or_position(row, labels) for row in np.flatnonzero(~self.determined)],
+                "groups": [[label_or_position(row, labels) for row in rows] for rows in self.groups],
             }
         )
 

@@ -1,4 +1,4 @@
-"""What a comparison of methods found: a row a run, a line a method."""
+"""What a comparison of methods found: one row per run, one line per method."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from unrelu.auto.task import Attempt
 from unrelu.base.errors import CompletionWarning, InputError, unknown_name
 from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.inputs import same_labels
+from unrelu.data.labels import as_positions, label_or_position
 from unrelu.data.observations import Observations
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Stop, Verdict, finite
@@ -57,7 +58,7 @@ class Completion:
     iteration : int
         Which record of the history is that of ``factor``: the last, unless the run did not converge.
     labels : tuple or None
-        Row and column labels, if the input had them.
+        Row and column labels, if the input had them: rows can be asked for by them. Integers are positions.
     undetermined_rows : int ndarray
         Rows of which too little was seen to place them among the others; completed as well as may be.
     left, right : ndarray of shape (n, k) or None
@@ -87,23 +88,23 @@ class Completion:
     method: str
     start: str
     loss: str
-    source: Any = field(default=None, repr=False)
+    source: Any = None
     seen: tuple[int, float] = (0, 0.0)
     iteration: int = -1
-    labels: tuple[Any, ...] | None = field(default=None, repr=False)
-    undetermined_rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
-    left: Array | None = field(default=None, repr=False)
-    right: Array | None = field(default=None, repr=False)
+    labels: tuple[Any, ...] | None = None
+    undetermined_rows: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    left: Array | None = None
+    right: Array | None = None
     apart: float = 0.0
     pairs: str = "auto"
     threshold: float | None = 0.0
     side: str = "above"
-    unknown: Any = field(default=None, repr=False)
+    unknown: Any = None
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    attempts: tuple[Attempt, ...] = field(default=(), repr=False)
+    attempts: tuple[Attempt, ...] = ()
     symmetric: bool = True
-    witnesses: Witnesses = field(default_factory=PSDWitnesses, repr=False)
+    witnesses: Witnesses = field(default_factory=PSDWitnesses)
 
     @cached_property
     def _asked(self) -> dict[str, Any]:
@@ -128,8 +129,8 @@ class Completion:
         return int(self.factor.shape[0])
 
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> Array:
-        """Entries of the fit at integer positions that broadcast against each other."""
-        return self.factors.entries(rows, cols)
+        """Entries of the fit at positions, or labels if the input had them, that broadcast against each other."""
+        return self.factors.entries(*self._places(rows, cols))
 
     def matrix(self, undetermined: str = "keep") -> Any:
         """The fit everywhere, UUᵀ: an n×n array, or a data frame if the input was one.
@@ -204,8 +205,7 @@ class Completion:
     def _rows(self) -> RowsKnown:
         if "rows" not in self._asked:
             self._asked["rows"] = self.witnesses.rows(self, self.observed())
-        found: RowsKnown = self._asked["rows"]
-        return found
+        return self._asked["rows"]
 
     @property
     def at_floor(self) -> bool:
@@ -234,13 +234,13 @@ class Completion:
         return self._rows.determinacy.components
 
     def entry_determinacy(self, rows: ArrayLike, cols: ArrayLike) -> NDArray[np.str_]:
-        """One of the four words for entries at integer positions that broadcast; a seen entry is ``proved``."""
+        """One of the four words for entries at positions or labels that broadcast; a seen entry is ``proved``."""
         i, j = self._places(rows, cols)
         seen = self._rows.observations.times_seen(i.ravel(), j.ravel()) > 0
         return np.array(LEVELS)[self._rows.determinacy.of_entries(i.ravel(), j.ravel(), seen)].reshape(i.shape)
 
     def bounds(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Guaranteed (low, high) for entries at integer positions that broadcast.
+        """Guaranteed (low, high) for entries at positions or labels that broadcast.
 
         The truth is inside if it is a positive semidefinite matrix of this rank and the seen entries are exact. Only
         what follows from that is used: seen entries, what absence says, norms from seen diagonal entries, rows that are
@@ -255,8 +255,9 @@ class Completion:
         return low.reshape(i.shape) * observations.unit, high.reshape(i.shape) * observations.unit
 
     def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        i, j = (positions_checked(index, self.size) % self.size for index in (rows, cols))
-        i, j = np.broadcast_arrays(i, j)
+        """Rows and columns as positions 0…n−1, from positions or labels."""
+        places = (as_positions(index, self.labels) for index in (rows, cols))
+        i, j = np.broadcast_arrays(*(positions_checked(index, self.size) % self.size for index in places))
         return i, j
 
     def _blanked(self, matrix: Array) -> Array:
@@ -276,15 +277,15 @@ class Completion:
         return self.error_bars().noise
 
     def standard_errors(self, rows: ArrayLike, cols: ArrayLike, X: Any = None) -> Any:
-        """Standard errors of the fit at integer positions that broadcast; infinite in rows that are not determined.
+        """Standard errors of the fit; infinite in rows that are not determined.
 
         Parameters
         ----------
-        rows, cols : array of int
+        rows, cols : positions or labels that broadcast against each other
         X : optional
             The matrix that was completed; needed only after :meth:`load`.
         """
-        return self.error_bars(X).standard_errors(rows, cols)
+        return self.error_bars(X).standard_errors(*self._places(rows, cols))
 
     def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
         """(low, high): between them the noiseless entry lies with probability ``level``.
@@ -294,8 +295,7 @@ class Completion:
 
         Parameters
         ----------
-        rows, cols : array of int
-            Positions that broadcast against each other.
+        rows, cols : positions or labels that broadcast against each other
         level : float, default 0.95
         X : optional
             The matrix that was completed; needed only after :meth:`load`.
@@ -303,15 +303,14 @@ class Completion:
         bars = self.error_bars(X)
         if bars.caution is not None:
             warnings.warn(CompletionWarning(bars.caution), stacklevel=2)
-        return bars.interval(rows, cols, level)
+        return bars.interval(*self._places(rows, cols), level)
 
     def error_bars(self, X: Any = None) -> ErrorBars:
         """The error bars of this fit, made when first asked for; ``error_bars().method`` says how they were found."""
         if X is not None or "error bars" not in self._asked:
             seen = self.seen_entries(X) if X is not None or self.source is None else self._rows.observations
             self._asked["error bars"] = self.witnesses.error_bars(self, seen, self._determined_rows())
-        bars: ErrorBars = self._asked["error bars"]
-        return bars
+        return self._asked["error bars"]
 
     def _determined_rows(self) -> NDArray[np.bool_]:
         """Rows whose entries have finite errors."""
@@ -331,7 +330,7 @@ class Completion:
         return type(self.source)(values, index=self.source.index, columns=self.source.columns)
 
     def summary(self) -> dict[str, Any]:
-        """What a person or a program wants to know at a glance, ready for JSON."""
+        """What a person or a program wants to know at a glance, ready for JSON; rows go by their labels."""
         here, last = self.history[self.iteration], self.history[-1]
         about = {
             "size": self.size,
@@ -351,9 +350,9 @@ class Completion:
             "error": here.error,
             "apart": self.apart,
             "tried": [attempt.start for attempt in self.attempts],
-            "undetermined_rows": self.undetermined_rows.tolist(),
+            "undetermined_rows": [label_or_position(row, self.labels) for row in self.undetermined_rows],
             "determined_share": self.determined_share,
-            "largest_misfit": None if self.largest_misfit is None else asdict(self.largest_misfit),
+            "largest_misfit": None if self.largest_misfit is None else self.largest_misfit.named(self.labels),
         }
         return finite(about)
 
@@ -370,6 +369,10 @@ class Completion:
         if self.source is None:
             return None
         return largest_misfit(self.seen_entries(), self.factors)
+
+    def __repr__(self) -> str:
+        n, code = self.size, self.verdict.code.value
+        return f"Completion({n}×{n}, rank {self.rank}, {code}, residual {self.residual:.2g})"
 
     def __str__(self) -> str:
         return (

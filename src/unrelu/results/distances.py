@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.units import power_of_two
+from unrelu.data.labels import as_positions, label_or_position
 from unrelu.distances.edges import named
 from unrelu.distances.uncertainty import covariances
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Verdict, finite
+from unrelu.model.factors import positions_checked
 from unrelu.problems.network import Misfit, Network
 from unrelu.results.words import explanation
 
@@ -46,6 +48,7 @@ class DistanceCompletion:
     anchors : int ndarray
         Points whose place was given.
     names : tuple or None
+        Names of the points, by which they can be asked for. Integers are positions.
     sigma : float
         Standard deviation of a distance, given or estimated from the misfit.
     residual : float
@@ -74,14 +77,14 @@ class DistanceCompletion:
     measured: Array
     cutoff: float | None = None
     anchors: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
-    names: tuple[Any, ...] | None = field(default=None, repr=False)
+    names: tuple[Any, ...] | None = None
     sigma: float = 0.0
     residual: float = 0.0
     start: str = "paths"
     loss: str = "one-sided"
     framed: bool = False
     notes: tuple[str, ...] = ()
-    weights: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    weights: Array = field(default_factory=lambda: np.zeros(0))
     freedom: int | None = None
     seconds: float = 0.0
 
@@ -119,14 +122,15 @@ class DistanceCompletion:
         return result
 
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> Array:
-        """Distances at positions that broadcast against each other."""
+        """Distances between points, by positions or names that broadcast against each other."""
         unit, dtype = self.unit, self.points.dtype
-        gaps = (self.points[np.asarray(rows)] - self.points[np.asarray(cols)]).astype(np.float64) / unit
+        i, j = (positions_checked(as_positions(index, self.names), self.size) for index in (rows, cols))
+        gaps = (self.points[i] - self.points[j]).astype(np.float64) / unit
         return np.asarray(np.linalg.norm(gaps, axis=-1) * unit, dtype)
 
     @property
     def unit(self) -> float:
-        """A power of two near the typical distance: squares of distances may be beyond all numbers, not of these."""
+        """A power of two near the typical distance: in units of it squares of distances neither overflow nor vanish."""
         known = self.measured[self.measured > 0].astype(np.float64)
         size = float(np.median(known)) if known.size else 1.0
         return power_of_two(size)
@@ -177,7 +181,7 @@ class DistanceCompletion:
         return explanation(self)
 
     def summary(self) -> dict[str, Any]:
-        """What a person or a program wants to know at a glance, ready for JSON."""
+        """What a person or a program wants to know at a glance, ready for JSON; points go by their names."""
         words, counts = np.unique(self.determinacy, return_counts=True)
         found = dict(zip(words.tolist(), counts.tolist(), strict=True))
         last = self.history[-1] if len(self.history) else None
@@ -193,6 +197,7 @@ class DistanceCompletion:
             "components": int(self.components.max()) + 1,
             "determined": int(self.determined.sum()),
             "determined_share": float(self.determined.mean()),
+            "not_determined": [label_or_position(point, self.names) for point in np.flatnonzero(~self.determined)],
             "determinacy": {word: found.get(word, 0) for word in ("proved", "generic", "local", "no")},
             "anchors": len(self.anchors),
             "framed": self.framed,
@@ -208,6 +213,10 @@ class DistanceCompletion:
         }
         return finite(about)
 
+    def __repr__(self) -> str:
+        what = f"{self.size} points, dim {self.dim}"
+        return f"DistanceCompletion({what}, {self.verdict.code.value}, residual {self.residual:.2g})"
+
     def __str__(self) -> str:
         parts = int(self.components.max()) + 1
         worst = self.largest_misfit
@@ -219,9 +228,9 @@ class DistanceCompletion:
 
 
 def widening(freedom: int | None) -> float:
-    """By how much variances grow when σ was estimated from so many spare distances: as Student's law is wider.
+    """By what factor variances grow when σ is an estimate from so many spare distances, as Student's law is wider.
 
-    Both at 95 %, and where six standard errors would be left once in ten thousand times.
+    The larger of two factors: at 95 %, and at six standard errors, beyond which one value in ten thousand may lie.
     """
     from scipy.special import stdtrit
 

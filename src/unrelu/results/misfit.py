@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from unrelu.data.labels import label_or_position
 from unrelu.data.observations import Observations
 from unrelu.model.factors import Factors
 
@@ -21,6 +23,17 @@ class Misfit:
     size: float
     row: int
     column: int
+
+    def named(self, labels: tuple[Any, ...] | None) -> dict[str, Any]:
+        """The same for JSON, with labels where there are any.
+
+        Examples
+        --------
+        >>> Misfit(0.5, 0, 1).named(("a", "b"))
+        {'size': 0.5, 'row': 'a', 'column': 'b'}
+        """
+        row, column = (label_or_position(place, labels) for place in (self.row, self.column))
+        return {"size": self.size, "row": row, "column": column}
 
 
 def largest_misfit(observations: Observations, factors: Factors) -> Misfit:

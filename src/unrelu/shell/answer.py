@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.budget import OutOfTime, budget, phase
+from unrelu.data.labels import label_or_position, listed_rows
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import Stop, finite
 from unrelu.results.completion import Completion
@@ -58,7 +59,7 @@ class Answer:
 
     @property
     def full(self) -> bool:
-        """Whether entries are written that the data do not determine: an unfinished fit is all there is."""
+        """Whether entries that the data do not determine are written too, as they are where the fit is unfinished."""
         return self.keep or not self.completion.verdict.answered
 
     def values(self, fit: bool) -> Any:
@@ -117,7 +118,7 @@ class Answer:
         if about["error"] is not None:
             lines.append(f"completion error against the truth {about['error']:.2e}")
         lines.append(str(verdict))
-        lines += self._misfit(about["largest_misfit"], names)
+        lines += self._misfit(names)
         if verdict.code is Stop.BEST_OF_RANK:
             lines.append(
                 f"the data are not of rank {about['rank']}, as real data never are exactly of a rank: this is the best "
@@ -125,33 +126,29 @@ class Answer:
             )
         return lines + self._undetermined(names)
 
-    def _misfit(self, worst: dict[str, Any] | None, names: tuple[str, ...] | None) -> list[str]:
+    def _misfit(self, names: tuple[str, ...] | None) -> list[str]:
         """How far the fit is from what was seen, and how much of it the data fix."""
         by = " by the data and the rank" if self.completion.verdict.code is Stop.BEST_OF_RANK else ""
         share = "" if self.levels is None else f"{np.mean(self.determined):.0%} of the rows are determined{by}; "
+        worst = self.completion.largest_misfit
         if worst is None:
             return [share.removesuffix("; ")] if share else []
-        row, column = (names[k] if names else str(k) for k in (worst["row"], worst["column"]))
-        return [f"{share}the largest misfit of a seen entry is {worst['size']:.2g}, at ({row}, {column})"]
+        row, column = (label_or_position(k, names) for k in (worst.row, worst.column))
+        return [f"{share}the largest misfit of a seen entry is {worst.size:.2g}, at ({row}, {column})"]
 
     def _undetermined(self, names: tuple[str, ...] | None) -> list[str]:
         if self.levels is None:
             return ["there was no time to find out which rows the data determine; every entry of the fit is written"]
         if not self.completion.verdict.answered:
             no = np.flatnonzero(self.levels == "no")
-            left = f", but for those that can take any value, of {_listed(no, names)}" if no.size else ""
+            left = f", but for those that can take any value, of {listed_rows(no, names)}" if no.size else ""
             left = "" if self.keep else left
             some = "no row is called determined"
             if self.determined.any():
-                some = f"only {_listed(np.flatnonzero(self.determined), names)} may be called determined"
+                some = f"only {listed_rows(np.flatnonzero(self.determined), names)} may be called determined"
             return [f"{some}; the entries written are those of the best point found{left}"]
         rows = np.flatnonzero(~self.determined)
         if not rows.size:
             return []
         left = "kept" if self.keep else "left empty (--keep-undetermined writes them)"
-        return [f"not determined by the data: {_listed(rows, names)}; their unseen entries are {left}"]
-
-
-def _listed(rows: Any, names: tuple[str, ...] | None) -> str:
-    """Every row by name: whoever reads this will look them up."""
-    return f"row{'s' if rows.size > 1 else ''} " + ", ".join(names[i] if names else str(i) for i in rows)
+        return [f"not determined by the data: {listed_rows(rows, names)}; their unseen entries are {left}"]

@@ -28,6 +28,33 @@ __all__ = ["certify_command"]
 
 TEXT = (".csv", ".tsv", ".txt")
 
+# Options that no other command has.
+DataError = Annotated[
+    float | None,
+    typer.Option(
+        metavar=options.NUMBER,
+        help="By how much a seen entry may be off.",
+        show_default="half the last printed digit of a text file, else rounding",
+    ),
+]
+Stress = Annotated[
+    bool,
+    typer.Option(
+        "--stress/--no-stress",
+        metavar=options.FLAG,
+        help="Look for a stress where linear steps do not prove everything.",
+    ),
+]
+Seed = Annotated[int, typer.Option(metavar=options.COUNT, help="Seed of the searches.")]
+MaxSeconds = Annotated[
+    float | None,
+    typer.Option(
+        metavar=options.SECONDS,
+        help="Most seconds of wall-clock time; then nothing is said to be proved, with exit code 1. Reading the "
+        "file and single steps of linear algebra are not cut short.",
+    ),
+]
+
 
 @guarded
 def certify_command(
@@ -40,25 +67,10 @@ def certify_command(
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
-    data_error: Annotated[
-        float | None,
-        typer.Option(
-            help="By how much a seen entry may be off.",
-            show_default="half the last printed digit of a text file, else rounding",
-        ),
-    ] = None,
-    stress: Annotated[
-        bool, typer.Option("--stress/--no-stress", help="Look for a stress where linear steps do not prove everything.")
-    ] = True,
-    seed: Annotated[int, typer.Option(help="Seed of the searches.")] = 0,
-    max_seconds: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="Most seconds of wall-clock time; then nothing is said to be proved, with exit code 1. Reading the "
-            "file and single steps of linear algebra are not cut short.",
-        ),
-    ] = None,
+    data_error: DataError = None,
+    stress: Stress = True,
+    seed: Seed = 0,
+    max_seconds: MaxSeconds = None,
     as_json: options.AsJson = False,
 ) -> int:
     """Say what the seen entries prove about the others: exit code 0 if the completed matrix is unique, 1 if not."""
@@ -75,7 +87,7 @@ def certify_command(
         with watching(as_json) as watched, budget(seconds, watched.phase):
             phase("looking for a proof")
             certificate = certify(
-                shown_table(matrix.table),
+                shown_table(matrix.table, as_json=as_json),
                 rank,
                 threshold=limit,
                 seen=seen,

@@ -196,14 +196,15 @@ def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:
     return table.rows or table.columns
 
 
-def shown_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Labels as they may stand in a sentence or a picture; files keep them as they are."""
-    return None if names is None else tuple(map(printable, names))
+def shown_names(names: tuple[str, ...] | None, *, as_json: bool = False) -> tuple[str, ...] | None:
+    """Labels as they may stand in a sentence or a picture; files keep them as they are, and so does JSON."""
+    return names if names is None or as_json else tuple(map(printable, names))
 
 
-def shown_table(table: Table) -> Table:
-    """The same table with labels that may stand in a sentence."""
-    return replace(table, rows=shown_names(table.rows), columns=shown_names(table.columns))
+def shown_table(table: Table, *, as_json: bool) -> Table:
+    """The same table with labels that may stand in a sentence, or in JSON."""
+    rows, columns = (shown_names(names, as_json=as_json) for names in (table.rows, table.columns))
+    return replace(table, rows=rows, columns=columns)
 
 
 def values_beside(first: Square | None, file: Path | None) -> Any:

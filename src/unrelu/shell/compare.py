@@ -27,30 +27,57 @@ from unrelu.shell.common import (
     values_beside,
     warn,
 )
+from unrelu.shell.help import values_of
 from unrelu.shell.streams import deliver, out, say
+from unrelu.solvers import METHODS
 
 __all__ = ["compare_command"]
 
 
 # Options that no other command has.
 File = Annotated[
-    Path | None, typer.Argument(help="The matrix, as for complete; or give --planted.", show_default=False)
+    Path | None,
+    typer.Argument(metavar=options.FILE, help="The matrix, as for complete; or give --planted.", show_default=False),
 ]
 Drawn = Annotated[
     str | None, typer.Option(metavar="n,r,sigma", help="Fresh matrices of size n and rank r with noise sigma.")
 ]
 Rank = Annotated[
-    int | None, typer.Option("--rank", "-r", help="Rank of the completed matrix.", show_default="the planted one")
+    int | None,
+    typer.Option(
+        "--rank", "-r", metavar=options.COUNT, help="Rank of the completed matrix.", show_default="the planted one"
+    ),
 ]
-Methods = Annotated[str | None, typer.Option(metavar="a,b,…", help="Which methods.", show_default="all of them")]
-Trials = Annotated[int, typer.Option(help="How many matrices; of a given one, how many starts.")]
-Truth = Annotated[Path | None, typer.Option(help="The true matrix of FILE, for reporting the error only.")]
-Stopping = Annotated[str, typer.Option(help="Each method's rule: relative, or paper for its absolute one.")]
-Budget = Annotated[float, typer.Option(help="Most seconds of one run.")]
-Csv = Annotated[Path | None, typer.Option(help="Where to write every run, as .csv.")]
-Json = Annotated[Path | None, typer.Option("--json", help="Where to write runs and summary, as .json.")]
-Plot = Annotated[Path | None, typer.Option(help="Where to draw box plots: .png, .svg or .pdf.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the table.")]
+Methods = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES", help=f"Which, with commas between: auto, {', '.join(METHODS)}.", show_default="all but auto"
+    ),
+]
+Trials = Annotated[int, typer.Option(metavar=options.COUNT, help="How many matrices; of a given one, how many starts.")]
+Truth = Annotated[
+    Path | None,
+    typer.Option(metavar=options.FILE, help="The true matrix of FILE, for reporting the error only."),
+]
+Stopping = Annotated[
+    str,
+    typer.Option(
+        metavar=options.NAME,
+        help="Each method's rule: relative, or paper for its absolute one.",
+        autocompletion=values_of("relative", "paper"),
+    ),
+]
+Budget = Annotated[float, typer.Option(metavar=options.SECONDS, help="Most seconds of one run.")]
+Csv = Annotated[Path | None, typer.Option(metavar=options.FILE, help="Where to write every run, as .csv.")]
+Json = Annotated[
+    Path | None,
+    typer.Option("--json", metavar=options.FILE, help="Where to write runs and summary, as .json."),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option(metavar=options.FILE, help="Where to draw box plots: .png, .svg or .pdf."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar=options.FLAG, help="No progress, only the table.")]
 
 
 @guarded

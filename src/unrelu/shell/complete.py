@@ -16,11 +16,13 @@ from unrelu.base.errors import InputError, is_number
 from unrelu.base.printable import printable
 from unrelu.complete import complete
 from unrelu.data.inputs import read_values
+from unrelu.data.labels import label_or_position
 from unrelu.data.table import Table
 from unrelu.io.disk import check_target, together
 from unrelu.io.files import WRITABLE, write_matrix
 from unrelu.loop.history import Stop
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
+from unrelu.model.losses import LOSSES
 from unrelu.shell import options
 from unrelu.shell.answer import Answer
 from unrelu.shell.common import (
@@ -38,31 +40,80 @@ from unrelu.shell.common import (
     warn,
     watching,
 )
+from unrelu.shell.help import values_of
 from unrelu.shell.streams import deliver, out
 from unrelu.solvers import METHODS, Solver
 from unrelu.starts import STARTS
+from unrelu.uncertainty.error_bars import PAIRS
 
 __all__ = ["complete_command"]
 
 
 # Options that no other command has.
-Output = Annotated[Path, typer.Option("--output", "-o", help="Where to write it; the extension chooses the format.")]
-Method = Annotated[str, typer.Option(help=f"auto, {', '.join(METHODS)}.")]
-Start = Annotated[str, typer.Option(help=f"auto, {', '.join(STARTS)}.")]
-Loss = Annotated[str, typer.Option(help="auto, observed or one-sided.")]
-Truth = Annotated[Path | None, typer.Option(help="The true matrix, for reporting the error only.")]
-Seed = Annotated[int, typer.Option(help="Seed of the start; the same seed gives the same answer.")]
-Fit = Annotated[bool, typer.Option("--fit", help="Write the fit everywhere instead of keeping seen entries as given.")]
+Output = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar=options.FILE, help="Where to write it; the extension chooses the format."),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar=options.NAME,
+        help=f"What to solve by: auto, {', '.join(METHODS)}.",
+        autocompletion=values_of("auto", *METHODS),
+    ),
+]
+Start = Annotated[
+    str,
+    typer.Option(
+        metavar=options.NAME,
+        help=f"Where to begin: auto, {', '.join(STARTS)}.",
+        autocompletion=values_of("auto", *STARTS),
+    ),
+]
+Loss = Annotated[
+    str,
+    typer.Option(
+        metavar=options.NAME,
+        help=f"What a misfit costs: auto, {', '.join(LOSSES)}.",
+        autocompletion=values_of("auto", *LOSSES),
+    ),
+]
+Truth = Annotated[
+    Path | None, typer.Option(metavar=options.FILE, help="The true matrix, for reporting the error only.")
+]
+Seed = Annotated[
+    int, typer.Option(metavar=options.COUNT, help="Seed of the start; the same seed gives the same answer.")
+]
+Fit = Annotated[
+    bool,
+    typer.Option(
+        "--fit", metavar=options.FLAG, help="Write the fit everywhere instead of keeping seen entries as given."
+    ),
+]
 KeepUndetermined = Annotated[
-    bool, typer.Option("--keep-undetermined", help="Write also entries that the data do not determine.")
+    bool,
+    typer.Option(
+        "--keep-undetermined", metavar=options.FLAG, help="Write also entries that the data do not determine."
+    ),
 ]
 MaskOut = Annotated[
-    Path | None, typer.Option(help="Also write 1 where an entry was seen or is determined, else 0, to this file.")
+    Path | None,
+    typer.Option(
+        metavar=options.FILE, help="Also write 1 where an entry was seen or is determined, else 0, to this file."
+    ),
 ]
 ErrorsOut = Annotated[
-    Path | None, typer.Option(help="Also write the standard error of every entry of the fit to this file.")
+    Path | None,
+    typer.Option(metavar=options.FILE, help="Also write the standard error of every entry of the fit to this file."),
 ]
-Pairs = Annotated[str, typer.Option(help="Whether (i, j) and (j, i) carry one noise or two: auto, one or independent.")]
+Pairs = Annotated[
+    str,
+    typer.Option(
+        metavar=options.NAME,
+        help="Whether (i, j) and (j, i) carry one noise or two: auto, one or independent.",
+        autocompletion=values_of(*PAIRS),
+    ),
+]
 
 
 @guarded
@@ -102,7 +153,7 @@ def complete_command(
     began = perf_counter()
     with kept_warnings(_advice(keep_undetermined, mask_out)) as notes, watching(quiet or as_json) as watched:
         completion = complete(
-            shown_table(matrix.table),
+            shown_table(matrix.table, as_json=as_json),
             rank,
             threshold=limit,
             seen=seen,
@@ -159,7 +210,8 @@ class _Files:
             key: str(path) for key, path in (("errors_output", self.errors), ("mask_output", self.mask)) if path
         }
         about |= {} if self.errors is None else {"noise": answer.noise()}
-        about |= {"not_determined": np.flatnonzero(~answer.determined).tolist()}
+        labels = answer.completion.labels
+        about["not_determined"] = [label_or_position(row, labels) for row in np.flatnonzero(~answer.determined)]
         summary = {**answer.completion.summary(), "output": str(self.output), **about, "warnings": notes}
         deliver(json.dumps(summary), f"{self.output} is written")
 

@@ -16,12 +16,12 @@ __all__ = ["demo_command"]
 
 @guarded
 def demo_command(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture and the files.")] = Path(
-        "unrelu-demo"
-    ),
-    size: Annotated[int, typer.Option(help="Rows of the built-in instance.")] = 200,
-    rank: Annotated[int, typer.Option(help="Its rank.")] = 5,
-    seed: Annotated[int, typer.Option(help="Its seed.")] = 6,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar=options.FOLDER, help="Folder for the picture and the files.")
+    ] = Path("unrelu-demo"),
+    size: Annotated[int, typer.Option(metavar=options.COUNT, help="Rows of the built-in instance.")] = 200,
+    rank: Annotated[int, typer.Option(metavar=options.COUNT, help="Its rank.")] = 5,
+    seed: Annotated[int, typer.Option(metavar=options.COUNT, help="Its seed.")] = 6,
 ) -> int:
     """Complete a built-in matrix of which only the non-negative entries are shown, and draw it."""
     from unrelu.show.demo import run_demo

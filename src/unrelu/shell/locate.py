@@ -12,8 +12,9 @@ import typer
 from unrelu.base.errors import InputError
 from unrelu.base.printable import printable
 from unrelu.complete_distances import complete_distances
+from unrelu.distances.options import LOSSES, STARTS
 from unrelu.io.disk import together
-from unrelu.io.measurements import read_distances
+from unrelu.io.measurements import LAYOUTS, read_distances
 from unrelu.io.positions import check_positions_target, write_positions
 from unrelu.io.restraints import read_anchors, read_bounds
 from unrelu.loop.history import Stop
@@ -30,6 +31,7 @@ from unrelu.shell.common import (
     warn,
     watching,
 )
+from unrelu.shell.help import values_of
 from unrelu.shell.streams import deliver, out
 
 __all__ = ["locate_command"]
@@ -39,27 +41,61 @@ __all__ = ["locate_command"]
 File = Annotated[
     Path,
     typer.Argument(
-        help="Distances: lines 'name, name, distance\\[, sigma]', or a matrix; .csv, .tsv, .npy, .npz or .mtx."
+        metavar=options.FILE,
+        help="Distances: lines 'name, name, distance' or 'name, name, distance, sigma', or a matrix; .csv, .tsv, .npy, "
+        ".npz or .mtx.",
     ),
 ]
-Dim = Annotated[int, typer.Option("--dim", "-d", help="How many coordinates a point has.")]
+Dim = Annotated[int, typer.Option("--dim", "-d", metavar=options.COUNT, help="How many coordinates a point has.")]
 Output = Annotated[
-    Path, typer.Option("--output", "-o", help="Where to write the positions: .csv, .tsv, .xyz or, in space, .pdb.")
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar=options.FILE,
+        help="Where to write the positions: .csv, .tsv, .xyz or, in space, .pdb.",
+    ),
 ]
-Cutoff = Annotated[float | None, typer.Option(help="Every distance that is not there is at least this.")]
+Cutoff = Annotated[
+    float | None, typer.Option(metavar=options.NUMBER, help="Every distance that is not there is at least this.")
+]
 Anchors = Annotated[
-    Path | None, typer.Option(help="Known positions, lines 'name, coordinates'; all points come in their frame.")
+    Path | None,
+    typer.Option(
+        metavar=options.FILE, help="Known positions, lines 'name, coordinates'; all points come in their frame."
+    ),
 ]
-Bounds = Annotated[Path | None, typer.Option(help="Bounds on further distances, lines 'name, name, lower, upper'.")]
-Squared = Annotated[bool, typer.Option("--squared", help="The file holds squared distances.")]
-Sigma = Annotated[float | None, typer.Option(help="Standard deviation of the distances.", show_default="estimated")]
+Bounds = Annotated[
+    Path | None,
+    typer.Option(metavar=options.FILE, help="Bounds on further distances, lines 'name, name, lower, upper'."),
+]
+Squared = Annotated[bool, typer.Option("--squared", metavar=options.FLAG, help="The file holds squared distances.")]
+Sigma = Annotated[
+    float | None,
+    typer.Option(metavar=options.NUMBER, help="Standard deviation of the distances.", show_default="estimated"),
+]
 Layout = Annotated[
-    str | None, typer.Option("--format", help="What the file holds: edges or matrix.", show_default="look")
+    str | None,
+    typer.Option(
+        "--format",
+        metavar=options.NAME,
+        help="What the file holds: edges or matrix.",
+        show_default="look",
+        autocompletion=values_of(*LAYOUTS),
+    ),
 ]
-Start = Annotated[str, typer.Option(help="Where to start; auto finds out.")]
-Loss = Annotated[str, typer.Option(help="How misfit is measured; auto finds out.")]
-Seed = Annotated[int, typer.Option(help="Seed; the same seed gives the same answer.")]
-Plot = Annotated[Path | None, typer.Option(help="Where to draw a map: .png, .svg or .pdf.")]
+Start = Annotated[
+    str,
+    typer.Option(metavar=options.NAME, help=f"Where to begin: {', '.join(STARTS)}.", autocompletion=values_of(*STARTS)),
+]
+Loss = Annotated[
+    str,
+    typer.Option(
+        metavar=options.NAME, help=f"What a misfit costs: {', '.join(LOSSES)}.", autocompletion=values_of(*LOSSES)
+    ),
+]
+Seed = Annotated[int, typer.Option(metavar=options.COUNT, help="Seed; the same seed gives the same answer.")]
+Plot = Annotated[Path | None, typer.Option(metavar=options.FILE, help="Where to draw a map: .png, .svg or .pdf.")]
 
 
 @guarded
@@ -111,7 +147,7 @@ def locate_command(
             max_iter=max_iter,
             tol=tol,
             rng=options.checked_seed(seed),
-            names=shown_names(measured.names),
+            names=shown_names(measured.names, as_json=as_json),
             **limited,
             **watched.options,
         )

@@ -8,41 +8,66 @@ from typing import Annotated
 import typer
 
 from unrelu.base.errors import InputError, is_number
+from unrelu.shell.help import values_of
+
+# What stands for the value of an option in the help.
+FILE, FOLDER, NUMBER, COUNT, NAME, SECONDS, FLAG = "FILE", "FOLDER", "NUMBER", "N", "NAME", "SECONDS", ""
 
 File = Annotated[
-    Path, typer.Argument(help="The matrix: .csv, .tsv, .npy, .npz or .mtx; empty, NA or NaN where nothing was seen.")
+    Path,
+    typer.Argument(
+        metavar=FILE, help="The matrix: .csv, .tsv, .npy, .npz or .mtx; empty, NA or NaN where nothing was seen."
+    ),
 ]
-Rank = Annotated[int, typer.Option("--rank", "-r", help="Rank of the completed matrix.")]
+Rank = Annotated[int, typer.Option("--rank", "-r", metavar=COUNT, help="Rank of the completed matrix.")]
 Threshold = Annotated[
-    float | None, typer.Option(help="Every seen entry is on the seen side of this value.", show_default="0")
+    float | None,
+    typer.Option(metavar=NUMBER, help="Every seen entry is on the seen side of this value.", show_default="0"),
 ]
-NoThreshold = Annotated[bool, typer.Option("--no-threshold", help="Absence says nothing about the value.")]
-Seen = Annotated[str, typer.Option(help="On which side of the threshold entries were seen: above or below.")]
+NoThreshold = Annotated[
+    bool, typer.Option("--no-threshold", metavar=FLAG, help="Absence says nothing about the value.")
+]
+Seen = Annotated[
+    str,
+    typer.Option(
+        metavar="SIDE",
+        help="On which side of the threshold entries were seen: above or below.",
+        autocompletion=values_of("above", "below"),
+    ),
+]
 Unknown = Annotated[
-    Path | None, typer.Option(help="File of the same shape, 1 where an entry is missing for another reason, else 0.")
+    Path | None,
+    typer.Option(metavar=FILE, help="File of the same shape, 1 where an entry is missing for another reason, else 0."),
 ]
 Missing = Annotated[
-    list[str] | None, typer.Option(help="A further mark for a missing entry, such as -999; may be repeated.")
+    list[str] | None,
+    typer.Option(metavar="MARK", help="A further mark for a missing entry, such as -999; may be repeated."),
 ]
 Header = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether the first row holds labels (default: look).")
+    bool | None,
+    typer.Option("--header/--no-header", metavar=FLAG, help="Whether the first row holds labels.", show_default="look"),
 ]
 Labels = Annotated[
-    bool | None, typer.Option("--labels/--no-labels", help="Whether the first column holds labels (default: look).")
+    bool | None,
+    typer.Option(
+        "--labels/--no-labels", metavar=FLAG, help="Whether the first column holds labels.", show_default="look"
+    ),
 ]
-Tol = Annotated[float | None, typer.Option(help="Relative gradient norm at which to stop.")]
-MaxIter = Annotated[int | None, typer.Option(help="Most iterations.")]
+Tol = Annotated[float | None, typer.Option(metavar=NUMBER, help="Relative gradient norm at which to stop.")]
+MaxIter = Annotated[int | None, typer.Option(metavar=COUNT, help="Most iterations.")]
 MaxSeconds = Annotated[
     float | None,
     typer.Option(
-        metavar="SECONDS",
+        metavar=SECONDS,
         help="Most seconds of wall-clock time; then the best so far is written, with exit code 1. Reading and writing "
         "files, the method sdp, and single steps of linear algebra on large matrices are not cut short.",
     ),
 ]
-FirstSeed = Annotated[int, typer.Option(help="Seed of the first trial.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print a machine-readable summary.")]
+FirstSeed = Annotated[int, typer.Option(metavar=COUNT, help="Seed of the first trial.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar=FLAG, help="Say nothing unless something is wrong.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", metavar=FLAG, help="Print a summary for programs; rows go by their labels.")
+]
 
 
 def checked_threshold(threshold: float | None, no_threshold: bool) -> float | None:

@@ -26,16 +26,30 @@ FOLDER = "unrelu-reproduction"
 @guarded
 def reproduce_command(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME…", help="Tables and figures, or all; without one, lists them.")
+        list[str] | None,
+        typer.Argument(metavar=options.NAME, help="Tables and figures, or all; without one, lists them."),
     ] = None,
-    trials: Annotated[int | None, typer.Option(help="Trials per setting.", show_default="as in the paper")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer trials and smaller sizes; minutes in all.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Processes, one thread each.", show_default="one per core")] = None,
+    trials: Annotated[
+        int | None, typer.Option(metavar=options.COUNT, help="Trials per setting.", show_default="as in the paper")
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", metavar=options.FLAG, help="Fewer trials and smaller sizes; minutes in all."),
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(metavar=options.COUNT, help="Processes, one thread each.", show_default="one per core"),
+    ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder for results.", show_default=f"{FOLDER}[-quick]")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar=options.FOLDER, help="Folder for results.", show_default=f"{FOLDER}[-quick]"
+        ),
     ] = None,
     seed: options.FirstSeed = 0,
-    force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds something else.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", metavar=options.FLAG, help="Write into a folder that holds something else.")
+    ] = False,
 ) -> int:
     """Run the paper's tables and figures, and put them beside the printed numbers on one page.
 

@@ -19,7 +19,7 @@ PLAIN |= {"±": "+-", "σ": "sigma", "²": "^2", "Å": "A", "’": "'", "“": '
 
 
 def prepare() -> None:
-    """Make the three standard streams such that no word of ours can fail for its letters or for want of a stream."""
+    """Prepare the three standard streams: printing must not fail for an unknown letter or a closed stream."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -44,19 +44,19 @@ def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def say(text: str) -> None:
-    """One line to the person, not into the pipe. That it cannot be said changes nothing of what is done."""
+    """Print one line for the person, on standard error. If that fails, nothing else changes."""
     _print(printable(text), sys.stderr)
 
 
 def out(text: str) -> None:
-    """The report, in words. That it cannot be printed is said, and changes nothing of what is done."""
+    """Print the report in words. If that fails, a warning says so, and nothing else changes."""
     error = _print(printable(text, keep="\n"), sys.stdout)
     if error is not None and error.errno != errno.EPIPE:  # a reader who has had enough is no trouble
         say(f"warning: the report cannot be printed: {error.strerror or error}")
 
 
 def deliver(text: str, kept: str = "") -> None:
-    """What was asked for on standard output: that it cannot be printed is an error, unless its reader has left.
+    """Print what was asked for on standard output. If that fails it is an error, unless the reader has left.
 
     Parameters
     ----------

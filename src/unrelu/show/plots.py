@@ -119,7 +119,7 @@ def _draw_history(ax: Any, completion: Completion) -> None:
 
 
 def draw_comparison(comparison: Comparison) -> Figure:
-    """Completion error and CPU time of each method, as in the paper's box plots but lying down, to be read.
+    """Completion error and CPU time of each method: the paper's box plots, but horizontal, so that names can be read.
 
     Boxes reach from quartile to quartile, whiskers to the extremes, and every trial is a dot; methods are in the order
     of the summary, the best on top. Without a truth the relative residual takes the place of the error.

@@ -33,7 +33,7 @@ class _Returned(StoppingRule):
 
 @dataclass(frozen=True)
 class Function(Solver[Iterate]):
-    """``function(problem)`` returns :class:`~unrelu.Factors`, or U alone, in units of the problem; its own author's.
+    """A caller's own method: ``function(problem)`` returns :class:`~unrelu.Factors`, or U, in units of the problem.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Levenberg and Marquardt's method: Newton steps, damped as much as the last one was too long."""
+"""Levenberg and Marquardt's method: Newton steps, damped more after one that was too long."""
 
 from __future__ import annotations
 

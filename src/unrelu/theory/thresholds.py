@@ -1,4 +1,4 @@
-"""The Example (Positive-Threshold Mask): up to which threshold Assumption 3 holds, entries at or above it seen."""
+"""The Example (Positive-Threshold Mask): entries at or above a threshold are seen; up to which Assumption 3 holds."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ STARTS = 48
 def rows_with_rivals(
     observations: Observations, factor: Floats, determined: Bools, pairs: str, rng: np.random.Generator
 ) -> Bools:
-    """Determined rows less those that keep their entries in every rival; ``factor`` in units of √``unit``.
+    """The determined rows of which some rival changes entries; ``factor`` in units of √``unit``.
 
     They are put into an order of their own first, so that permuting them permutes the answer.
     """

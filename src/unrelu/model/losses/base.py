@@ -19,8 +19,8 @@ class Loss:
 
     A kernel hands over whole tiles and the arrays to write to, one call for what was seen and one for what was not; a
     loss never sees a single entry, and allocates as little as it can. ``cost``, ``slope`` and ``curvature`` are the
-    function, its derivative and what stands for the second one; the curvature must not be negative, and its floor where
-    the true one is negative is the loss's own business (Fisher's information, say).
+    function, its derivative and what stands for the second one; the curvature must not be negative. Where the true one
+    is, the loss chooses what stands for it (Fisher's information, say).
 
     Examples
     --------

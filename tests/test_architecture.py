@@ -212,6 +212,22 @@ def test_functions_inside_others_are_seen():
     assert [name for name, _ in functions(ast.parse(source), "m")] == ["m.A.f", "m.A.f.g", "m.h"]
 
 
+def aliases(name):
+    """Names that a file gives to kinds of arrays: ``Floats`` for ``NDArray[np.float64]``."""
+    for node in ast.parse(KNOWN[name].read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("NDArray["):
+            yield ast.unparse(node.targets[0]), ast.unparse(node.value)
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN.keys() - {"unrelu.base.arrays"}))
+def test_kinds_of_arrays_are_named_once(name):
+    known = dict(aliases("unrelu.base.arrays"))
+    assert set(known) == {"Array", "Floats", "Indices", "Bools"}
+    for alias, kind in aliases(name):
+        assert alias not in known, "imported from base/arrays.py"
+        assert kind not in known.values(), f"{alias} has a name in base/arrays.py"
+
+
 def test_little_stands_at_the_top():
     assert len([path for path in SOURCE.iterdir() if path.is_file()]) <= MOST_AT_THE_TOP
 

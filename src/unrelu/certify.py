@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.base.budget import checkpoint
 from unrelu.base.errors import CompletionWarning, InputError, is_number
 from unrelu.base.tolerances import CERTIFY_BEYOND, ROWS_OUTSIDE_DEFICIENT
@@ -31,8 +32,6 @@ from unrelu.results.completion import Completion
 from unrelu.theory.pattern import as_factor
 
 __all__ = ["certify"]
-
-Floats = NDArray[np.float64]
 
 # What the strongest means of a proof makes it.
 KINDS = {"stress": "stress", "reflection": "reflection", "polar": "gluing", "direct": "direct", "zero": "direct"}

@@ -13,10 +13,10 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unrelu.auto.choices import rank_checked, truth_checked
 from unrelu.auto.strategy import Once, Strategy, strategy_of
+from unrelu.base.arrays import Array
 from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number, unknown_name
 from unrelu.complete import complete
 from unrelu.data import planted as datasets
@@ -32,8 +32,6 @@ from unrelu.solvers import METHODS, Solver
 from unrelu.solvers.base import STOPPING
 
 __all__ = ["PLANTED", "compare"]
-
-Array = NDArray[np.floating[Any]]
 
 PLANTED = "n,r,sigma: the size, the rank ≤ n and the deviation ≥ 0 of the noise, such as 200,5,0.01"
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unrelu.base.alike import evened
+from unrelu.base.arrays import Indices
 from unrelu.base.budget import Budget, budget
 from unrelu.base.errors import InputError, is_number
 from unrelu.distances.assemble import components, network_of
@@ -38,9 +38,6 @@ from unrelu.problems.network import Network
 from unrelu.results.distances import DistanceCompletion
 
 __all__ = ["complete_distances", "complete_from_shortest"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Up to this many points are put in an order of their own first; beyond, the caller's may lie better in memory.
 ORDERED = 2000

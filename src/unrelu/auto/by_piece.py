@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.auto.escalate import escalate
 from unrelu.auto.task import CUT_SHORT, Attempts, Task
+from unrelu.base.arrays import Array
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import ESCALATE_LOWER
 from unrelu.data.pieces import pieces
@@ -21,8 +21,6 @@ from unrelu.placing.turning import turned_together
 from unrelu.problems.psd import Point, PSDProblem
 
 __all__ = ["complete_by_piece"]
-
-Array = NDArray[np.floating[Any]]
 
 # Pieces named in a verdict.
 MOST_NAMED = 4

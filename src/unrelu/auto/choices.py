@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError, is_integer, is_number, positions, unknown_name
 from unrelu.data.inputs import same_labels
 from unrelu.data.observations import Observations
@@ -29,7 +29,6 @@ __all__ = [
     "truth_checked",
 ]
 
-Array = NDArray[np.floating[Any]]
 Named = TypeVar("Named")
 
 DEFAULT_METHOD = "gauss-newton"

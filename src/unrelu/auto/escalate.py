@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.auto.restarts import restarts
 from unrelu.auto.task import CUT_SHORT, Attempts, Plan, Task
+from unrelu.base.arrays import Array
 from unrelu.base.budget import phase
 from unrelu.base.tolerances import (
     ESCALATE_AGREEMENT,
@@ -37,8 +37,6 @@ from unrelu.starts.continuation import RankIncreasing, Shrinking, staircase
 from unrelu.starts.spectral import Tailored
 
 __all__ = ["escalate"]
-
-Array = NDArray[np.floating[Any]]
 
 # Up to this size so many starts are tried before a fit above its floor is called anything.
 SMALL, DOZENS = 100, 40

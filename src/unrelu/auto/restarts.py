@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.problems.psd import PSDProblem
 from unrelu.starts.continuation import shrunk, staircase
 from unrelu.starts.spectral import Tailored
 
 __all__ = ["restarts"]
 
-Array = NDArray[np.floating[Any]]
 Make = Callable[[Array | None], Array]
 
 # Further columns that a start with room to move around obstacles begins with.

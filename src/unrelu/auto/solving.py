@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unrelu.auto.by_piece import complete_by_piece
 from unrelu.auto.choices import choose
 from unrelu.auto.task import CUT_SHORT, Attempts, Task
+from unrelu.base.arrays import Array
 from unrelu.base.budget import OutOfTime, phase, unlimited
 from unrelu.base.errors import InputError
 from unrelu.data.canonical import canonical_order
@@ -24,8 +24,6 @@ from unrelu.solvers import Solver
 from unrelu.starts import STARTS, Given, Start
 
 __all__ = ["escalated", "run_once"]
-
-Array = NDArray[np.floating[Any]]
 
 # Up to this size rows are put into an order of their own before ``auto`` begins, so that permuting them permutes the
 # answer; beyond, a copy of the matrix would cost more than it is worth.

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.data.pieces import named_rows
 from unrelu.judge.verdicts import judged
 from unrelu.loop.history import History, Record, Stop, Verdict
@@ -20,8 +21,6 @@ from unrelu.problems.psd import Point, PSDProblem
 from unrelu.solvers import Solver
 
 __all__ = ["CUT_SHORT", "Attempt", "Attempts", "Plan", "Task"]
-
-Array = NDArray[np.floating[Any]]
 
 # Verdicts after which nothing else is tried: somebody wants the answer now.
 CUT_SHORT = (Stop.INTERRUPTED, Stop.CALLBACK, Stop.MAX_SECONDS)

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Indices
+
 __all__ = ["alike_in", "bits_of", "evened", "first_colours", "rows_told_apart", "told_apart"]
 
-Indices = NDArray[np.intp]
 Bits = NDArray[np.uint64]
 
 ODD = np.uint64(0x9E3779B97F4A7C15)

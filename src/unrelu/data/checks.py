@@ -10,14 +10,12 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array, Bools
 from unrelu.base.errors import InputError, positions
 from unrelu.data.limits import Limits
 from unrelu.data.source import Source
 
 __all__ = ["Counts", "checked", "counted"]
-
-FloatArray = NDArray[np.floating[Any]]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +34,7 @@ class _Offenders:
         self.count = 0
         self.first: list[tuple[int, int]] = []
 
-    def collect(self, mask: BoolArray, first_row: int) -> None:
+    def collect(self, mask: Bools, first_row: int) -> None:
         """Count the marked entries of a band of rows."""
         count = int(np.count_nonzero(mask))
         if count and len(self.first) < 3:
@@ -44,7 +42,7 @@ class _Offenders:
             self.first += [(int(i) + first_row, int(j)) for i, j in found]
         self.count += count
 
-    def collect_at(self, places: tuple[NDArray[Any], NDArray[Any]], mask: BoolArray) -> None:
+    def collect_at(self, places: tuple[NDArray[Any], NDArray[Any]], mask: Bools) -> None:
         """The same for a list of places."""
         found = np.flatnonzero(mask)
         self.first += [(int(places[0][k]), int(places[1][k])) for k in found[:3]]
@@ -64,7 +62,7 @@ class _Faults:
     wrong: _Offenders = field(default_factory=_Offenders)
     overlap: _Offenders = field(default_factory=_Offenders)
 
-    def look_at(self, start: int, values: FloatArray, present: BoolArray) -> None:
+    def look_at(self, start: int, values: Array, present: Bools) -> None:
         """A band of rows."""
         rows, cols = slice(start, start + len(values)), slice(0, values.shape[1])
         self.infinite.collect(np.isinf(values), start)
@@ -73,7 +71,7 @@ class _Faults:
         if unknown is not None:
             self.overlap.collect(present & unknown, start)
 
-    def look_at_places(self, rows: Any, cols: Any, values: FloatArray) -> None:
+    def look_at_places(self, rows: Any, cols: Any, values: Array) -> None:
         """A list of seen entries."""
         self.infinite.collect_at((rows, cols), np.isinf(values))
         low, high = (np.broadcast_to(limit, self.shape)[rows, cols] for limit in (self.limits.low, self.limits.high))
@@ -81,7 +79,7 @@ class _Faults:
         if self.limits.unknown is not None:
             self.overlap.collect_at((rows, cols), self.limits.unknown[rows, cols])
 
-    def _inside(self, values: FloatArray, low: Any, high: Any) -> BoolArray:
+    def _inside(self, values: Array, low: Any, high: Any) -> Bools:
         """Which seen values lie where an unseen one would."""
         if self.limits.nothing:
             return np.zeros(values.shape, dtype=bool)
@@ -189,6 +187,6 @@ def _wrong_side(source: Source, limits: Limits, wrong: _Offenders) -> str:
     )
 
 
-def _norm(values: FloatArray) -> float:
+def _norm(values: Array) -> float:
     """The Euclidean norm, by the BLAS routine that neither overflows nor underflows on the way."""
     return float(scipy.linalg.norm(values.astype(np.float64, copy=False).ravel(), check_finite=False))

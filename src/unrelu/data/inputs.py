@@ -8,14 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array, Bools
 from unrelu.base.errors import InputError, positions
 from unrelu.data.source import Source
 from unrelu.data.table import Table
 
 __all__ = ["read_mask", "read_values", "same_labels", "square_size"]
-
-FloatArray = NDArray[np.floating[Any]]
-BoolArray = NDArray[np.bool_]
 
 # What to do about a matrix that is not.
 SQUARE = (
@@ -108,7 +106,7 @@ def _from_frame(X: Any) -> tuple[Any, tuple[Any, ...]]:
     return X.to_numpy(dtype=dtype, na_value=np.nan), tuple(rows)
 
 
-def _floats(array: NDArray[Any], name: str, *, copy: bool = False, hide: BoolArray | None = None) -> FloatArray:
+def _floats(array: NDArray[Any], name: str, *, copy: bool = False, hide: Bools | None = None) -> Array:
     kind = array.dtype.kind
     if kind == "c":
         raise InputError(
@@ -119,7 +117,7 @@ def _floats(array: NDArray[Any], name: str, *, copy: bool = False, hide: BoolArr
     if kind not in "fiu":
         raise InputError(f"{name} must hold numbers, got dtype {array.dtype}; convert it with X.astype(float) first")
     dtype = np.float32 if kind == "f" and array.dtype.itemsize <= 4 else np.float64
-    values: FloatArray = array.astype(dtype, copy=copy)
+    values: Array = array.astype(dtype, copy=copy)
     if hide is not None:
         values[hide] = np.nan
     return values
@@ -151,7 +149,7 @@ def same_labels(other: Any, labels: tuple[Any, ...] | None, what: str) -> None:
             )
 
 
-def read_mask(unknown: Any, n: int, labels: tuple[Any, ...] | None) -> BoolArray:
+def read_mask(unknown: Any, n: int, labels: tuple[Any, ...] | None) -> Bools:
     """The boolean array of entries missing for another reason."""
     same_labels(unknown, labels, "unknown")
     try:

@@ -9,11 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Limits"]
+from unrelu.base.arrays import Array, Bools, Indices
 
-Array = NDArray[np.floating[Any]]
-Bools = NDArray[np.bool_]
-Indices = NDArray[np.intp]
+__all__ = ["Limits"]
 
 
 @dataclass(frozen=True, eq=False)

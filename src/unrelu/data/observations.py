@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.base.errors import InputError, is_number, unknown_name
 from unrelu.base.units import power_of_four
 from unrelu.data.checks import Counts, checked, counted
@@ -17,11 +18,6 @@ from unrelu.data.limits import Limits
 from unrelu.data.source import Place, Source, source_of
 
 __all__ = ["Observations"]
-
-Floats = NDArray[np.float64]
-FloatArray = NDArray[np.floating[Any]]
-BoolArray = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 
 # The largest power of four that is a double.
 LARGEST_UNIT = 511
@@ -159,7 +155,7 @@ class Observations:
         """The same in double precision."""
         return self if self.dtype == np.float64 else replace(self, source=self.source.in_dtype(np.float64))
 
-    def block(self, rows: Place, cols: Place) -> FloatArray:
+    def block(self, rows: Place, cols: Place) -> Array:
         """Values of one block, NaN where unseen; a view where that is possible."""
         return self.source.block(rows, cols)
 
@@ -179,7 +175,7 @@ class Observations:
         limits = self.limits.without(i, j, self.source.shape)
         return Observations(self.source.without(i, j), limits, self.labels, self.diagonal_seen)
 
-    def pairs(self, rows: Indices, cols: Indices) -> tuple[Floats, BoolArray]:
+    def pairs(self, rows: Indices, cols: Indices) -> tuple[Floats, Bools]:
         """Means of the seen values of some pairs in units of ``unit`` (0 where none was seen), and which were seen."""
         values = self.entries(rows, cols)
         mirrored = values.copy() if rows is cols or np.array_equal(rows, cols) else self.entries(cols, rows)
@@ -199,7 +195,7 @@ class Observations:
         forward, backward = (self.source.seen_at(i, j).view(np.uint8) for i, j in ((rows, cols), (cols, rows)))
         return np.where(rows == cols, forward, forward + backward)
 
-    def absent(self, rows: slice, cols: slice, values: FloatArray) -> BoolArray:
+    def absent(self, rows: slice, cols: slice, values: Array) -> Bools:
         """Which entries of a block (with these ``values``) are unseen because of their value."""
         if self.limits.nothing:
             return np.zeros(values.shape, dtype=bool)
@@ -214,7 +210,7 @@ class Observations:
                 absent[diagonal - rows.start, diagonal - cols.start] = False
         return absent
 
-    def absent_pairs(self, rows: Indices, cols: Indices, seen: BoolArray) -> BoolArray:
+    def absent_pairs(self, rows: Indices, cols: Indices, seen: Bools) -> Bools:
         """Which pairs of a block are unseen because of their value, given which were ``seen`` in either order."""
         if self.limits.nothing:
             return np.zeros(seen.shape, dtype=bool)
@@ -225,7 +221,7 @@ class Observations:
             absent &= rows[:, None] != cols[None, :]
         return absent
 
-    def bounds(self, rows: Indices, cols: Indices, seen: BoolArray | None = None) -> tuple[Floats, Floats]:
+    def bounds(self, rows: Indices, cols: Indices, seen: Bools | None = None) -> tuple[Floats, Floats]:
         """The interval, in units of ``unit``, that each unseen pair of a block lies in by what absence says of it.
 
         Infinite where nothing is known, and where the pair was ``seen`` in either order. Both orders count.

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError, unknown_name
 
 __all__ = ["relu", "smallest", "thresholded", "uniform"]
-
-Array = NDArray[np.floating[Any]]
 
 
 def _keep(M: ArrayLike, mask: NDArray[np.bool_]) -> Array:

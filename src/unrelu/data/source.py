@@ -13,11 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array, Bools, Indices
+
 __all__ = ["ArraySource", "Place", "Source", "SparseSource", "source_of"]
 
-Array = NDArray[np.floating[Any]]
-Bools = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 # Some rows or columns: a slice with both ends, or their positions.
 Place = slice | Indices
 

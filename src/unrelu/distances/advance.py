@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.distances.patches import cut_out, place
 from unrelu.distances.rigidity import GENERIC, patch_grades
@@ -19,10 +19,6 @@ from unrelu.problems.network import Misfit, Network
 
 __all__ = ["advanced"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
 # Points of a group, and how many groups in a row may fail.
 GROUP = 25
 PATIENCE = 30
@@ -30,8 +26,8 @@ MOST_GROUPS = 2000
 
 
 def advanced(
-    network: Network, X: Floats, settled: Mask, misfit: Misfit, floor: float, rng: np.random.Generator
-) -> tuple[Floats, Mask]:
+    network: Network, X: Floats, settled: Bools, misfit: Misfit, floor: float, rng: np.random.Generator
+) -> tuple[Floats, Bools]:
     """Settle more points, group by group; returns places and which points are settled now."""
     X, settled = X.copy(), settled.copy()
     tried = np.zeros(network.size, bool)
@@ -69,7 +65,7 @@ def advanced(
     return X, settled
 
 
-def _front(network: Network, settled: Mask, tried: Mask, rng: np.random.Generator) -> Indices:
+def _front(network: Network, settled: Bools, tried: Bools, rng: np.random.Generator) -> Indices:
     """The untried point that sees most settled points, and the nearest others that are not settled."""
     rows = np.flatnonzero(~settled & ~tried)
     if not rows.size:

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError
 
 __all__ = ["Rigid", "align", "deviation"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

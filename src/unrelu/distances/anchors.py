@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.errors import InputError, is_integer, positions, unknown_name
 from unrelu.distances.edges import real
 
 __all__ = ["fix_the_frame", "joining_pairs", "known_places"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Up to this many anchors all distances between them are used; beyond, those to some of them.
 MOST_ANCHORS = 60

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Indices
 from unrelu.distances.anchors import joining_pairs
 from unrelu.distances.ranges import Ranges
 from unrelu.problems.network import Network, PairLimits
 
 __all__ = ["components", "network_of"]
-
-Indices = NDArray[np.intp]
 
 
 def network_of(ranges: Ranges, dim: int, *, join: bool = True) -> Network:

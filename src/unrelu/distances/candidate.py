@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from unrelu.base.arrays import Floats
 from unrelu.base.tolerances import CANDIDATE_EXACT
 from unrelu.loop.stopping import StoppingRule
 
 __all__ = ["CANDIDATE_EXACT", "Candidate", "Effort"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

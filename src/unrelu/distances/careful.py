@@ -8,7 +8,6 @@ in between keep the errors at the size of the noise.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unrelu.base.budget import checkpoint
 from unrelu.distances.advance import advanced
@@ -18,8 +17,6 @@ from unrelu.problems.distances import DistanceProblem
 from unrelu.problems.network import Misfit, Network
 
 __all__ = ["carefully_grown", "refitted"]
-
-Floats = NDArray[np.float64]
 
 # How thick steps are, from good to hardly; with noise of more than a share of that a step is not made.
 THICKNESS, SHARE = (0.25, 0.1, 0.03, 0.01, 0.003), 4.0

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import EVIDENCE_CHANCE, EVIDENCE_RARE, EVIDENCE_SAME
 from unrelu.distances.paths import scaling
@@ -36,10 +36,6 @@ __all__ = [
     "raised",
     "towering",
 ]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # Groups that are fitted, and the cliques that are looked at for them.
 GROUPS, TRIES = 12, 60
@@ -252,7 +248,7 @@ class _Cores:
     raised_freedom: int = 0
 
 
-def _asked(network: Network, used: Mask, rng: np.random.Generator, floor: float) -> _Cores:
+def _asked(network: Network, used: Bools, rng: np.random.Generator, floor: float) -> _Cores:
     """Cores that share no distance with each other, nor with what was used, fitted in dim and in dim+1 dimensions."""
     told = _Cores()
     plain = Misfit(absence=False)
@@ -285,7 +281,7 @@ def _asked(network: Network, used: Mask, rng: np.random.Generator, floor: float)
     return told
 
 
-def _core(sees: Mask, start: int, dim: int) -> Indices | None:
+def _core(sees: Bools, start: int, dim: int) -> Indices | None:
     """A small set with distances to spare, grown from a point by whoever sees most of the set."""
     size = len(sees)
     members, best = [start], None

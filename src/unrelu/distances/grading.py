@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import phase
 from unrelu.base.tolerances import GRADING_SHARP, GRADING_THICK, SECOND_SAME
 from unrelu.distances.handedness import MOST_TURNED, NOISY, turned_groups
@@ -38,10 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["graded_exact", "graded_with_noise"]
 
-Floats = NDArray[np.float64]
 Grades = NDArray[np.int8]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # A second answer counts where it has two points apart by this many of their standard errors.
 DISTINCT = 4.0
@@ -79,7 +77,7 @@ def graded_exact(search: Search, X: Floats, body: Body | None, *, exact: bool) -
     return X, grade
 
 
-def _covering(network: Network, wrong: Mask) -> Mask:
+def _covering(network: Network, wrong: Bools) -> Bools:
     """Few points that touch every wrong pair: those with most of them first."""
     gone = np.zeros(network.size, bool)
     first, second = network.first[wrong], network.second[wrong]
@@ -92,7 +90,7 @@ def _covering(network: Network, wrong: Mask) -> Mask:
 
 
 def _verified(
-    network: Network, X: Floats, grade: Grades, met: Mask, body: Body | None, rng: np.random.Generator
+    network: Network, X: Floats, grade: Grades, met: Bools, body: Body | None, rng: np.random.Generator
 ) -> tuple[Floats, Grades]:
     """Polish what is settled, and take back the word for points that rounding alone moves visibly."""
     fixed = np.flatnonzero(grade >= GENERIC)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.base.budget import checkpoint
 from unrelu.distances.alignment import align
 from unrelu.distances.refine import refine
@@ -14,8 +14,6 @@ from unrelu.problems.network import Misfit, Network
 from unrelu.solvers.levenberg_marquardt import LevenbergMarquardt
 
 __all__ = ["MOST_TURNED", "NOISY", "turned_groups"]
-
-Floats = NDArray[np.float64]
 
 # Up to this many points groups are replaced by their mirror image, where the noise is above this share of a distance.
 MOST_TURNED, NOISY = 200, 0.02

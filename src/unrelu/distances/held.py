@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.budget import OutOfTime, phase
 from unrelu.base.tolerances import EVIDENCE_CHANCE, GRADING_SHARP, SECOND_SAME
 from unrelu.distances.alignment import align
@@ -35,9 +36,7 @@ from unrelu.problems.network import Misfit, Network, no_limits
 
 __all__ = ["Held"]
 
-Floats = NDArray[np.float64]
 Grades = NDArray[np.int8]
-Indices = NDArray[np.intp]
 
 CUT_SHORT = (Stop.INTERRUPTED, Stop.MAX_SECONDS)
 

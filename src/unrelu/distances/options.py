@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.distances.ranges import Ranges
 from unrelu.distances.refine import DEFAULT_ITERATIONS, DEFAULT_TOL
@@ -26,8 +26,6 @@ __all__ = [
     "generator_of",
     "given_start",
 ]
-
-Floats = NDArray[np.float64]
 
 LOSSES = ("auto", "distances", "squared", "one-sided", "censored")
 STARTS = ("auto", "paths", "trilateration")

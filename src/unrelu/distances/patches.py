@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.distances.alignment import align
 from unrelu.distances.paths import from_paths
@@ -17,10 +17,6 @@ from unrelu.problems.network import Misfit, Network
 from unrelu.solvers.levenberg_marquardt import LevenbergMarquardt
 
 __all__ = ["MOST_POINTS", "Patch", "clusters", "cut_out", "other_place", "place", "regrown", "settle"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # Largest patch; a larger group is a problem of its own kind.
 MOST_POINTS = 700
@@ -41,7 +37,7 @@ class Patch:
 
     network: Network
     members: Indices
-    settled: Mask  # per member
+    settled: Bools  # per member
 
 
 def clusters(network: Network, rest: Indices) -> list[Indices]:
@@ -63,7 +59,7 @@ def _neighbours(network: Network, points: Indices) -> Indices:
 
 
 def cut_out(
-    network: Network, X: Floats, settled: Mask, cluster: Indices, rng: np.random.Generator, *, around: bool = False
+    network: Network, X: Floats, settled: Bools, cluster: Indices, rng: np.random.Generator, *, around: bool = False
 ) -> Patch | None:
     """A group with the settled points it sees and a few others, ``around``: also with those that these see.
 
@@ -109,7 +105,7 @@ def cut_out(
 
 
 def settle(
-    network: Network, X: Floats, settled: Mask, misfit: Misfit, floor: float, rng: np.random.Generator
+    network: Network, X: Floats, settled: Bools, misfit: Misfit, floor: float, rng: np.random.Generator
 ) -> Floats:
     """Place the points that are not settled anew, group by group, from what they see of settled ones.
 
@@ -149,7 +145,7 @@ def place(patch: Patch, X: Floats, misfit: Misfit, floor: float, rng: np.random.
     return best
 
 
-def _scattered(network: Network, X: Floats, fixed: Mask, free: Indices, rng: np.random.Generator) -> Floats:
+def _scattered(network: Network, X: Floats, fixed: Bools, free: Indices, rng: np.random.Generator) -> Floats:
     """Each free point near the settled points it sees, or near any."""
     size = float(network.distance.mean())
     places = np.empty((len(free), network.dim))
@@ -200,7 +196,7 @@ def other_place(X: Floats, point: int, near: Indices) -> Floats | None:
     return image
 
 
-def regrown(network: Network, X: Floats, settled: Mask) -> tuple[Floats, Mask]:
+def regrown(network: Network, X: Floats, settled: Bools) -> tuple[Floats, Bools]:
     """Attach what trilateration reaches from settled points, at places the equations give."""
     body = grow(network, Body(X, settled, np.zeros(network.size)))
     return np.where(body.placed[:, None], body.points, X), body.placed

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.problems.network import Network
 
 __all__ = ["ALL_PAIRS", "from_paths", "scaling"]
-
-Floats = NDArray[np.float64]
 
 # Up to this many points all pairs of shortest paths are found; beyond, those from this many landmarks.
 ALL_PAIRS = 600

@@ -13,17 +13,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.distances.rigidity import turns
 from unrelu.distances.trilateration import cliques
 from unrelu.problems.laplacian import sparse_matrix
 from unrelu.problems.network import Forces, Misfit, Network
 
 __all__ = ["MOST_POINTS", "polished"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Beyond this many points the factorisation is not worth its memory.
 MOST_POINTS = 20_000

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.errors import InputError, is_number
 from unrelu.base.tolerances import SEEN_ROUNDING
 from unrelu.base.units import power_of_two
@@ -17,9 +17,6 @@ from unrelu.distances.seen import BEYOND_NOISE, checked_values, given_sigma, mer
 from unrelu.problems.network import PairLimits, no_limits
 
 __all__ = ["Ranges"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # A distance with a deviation of so many times the longest one says nothing.
 NOTHING_SAID = 1e12

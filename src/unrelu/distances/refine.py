@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.budget import OutOfTime
 from unrelu.base.tolerances import REFINE_VANISHED
 from unrelu.loop.history import History, Record, Stop, in_units
@@ -19,9 +19,6 @@ from unrelu.problems.network import Misfit, Network
 from unrelu.solvers.levenberg_marquardt import FLAT, LevenbergMarquardt
 
 __all__ = ["Journal", "Refined", "concentrated", "refine"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 DEFAULT_TOL = 1e-14
 DEFAULT_ITERATIONS = 200

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import RIGIDITY_AFFINE, RIGIDITY_NULL, SECOND_SAME
 from unrelu.distances.patches import Patch, clusters, cut_out, other_place
@@ -30,10 +31,6 @@ from unrelu.problems.laplacian import rigidity_rows
 from unrelu.problems.network import Misfit, Network, no_limits
 
 __all__ = ["WORDS", "Framework", "Rigidity", "determinacy", "known_body", "patch_grades", "turns"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 WORDS = ("no", "local", "generic", "proved")
 NO, LOCAL, GENERIC, PROVED = range(4)
@@ -137,7 +134,7 @@ def _grade_rest(framework: Framework, grade: NDArray[np.int8], rng: np.random.Ge
 
 def _elsewhere(
     framework: Framework, patch: Patch, found: NDArray[np.int8], misfit: Misfit, rng: np.random.Generator
-) -> Mask:
+) -> Bools:
     """Which points of a patch have another place, in an answer that fits as well as this one.
 
     Many points in general position need no search: there a stress is right. Many points in special places cannot be
@@ -287,7 +284,7 @@ def _kernel(stress: Floats, part: Network) -> Floats:
     return vectors[:, np.abs(values) <= 1e-8 * max(float(np.abs(values).max()), 1.0)]
 
 
-def _moving_together(shapes: Floats, fields: Floats, fixed: Mask, part: Network, rng: np.random.Generator) -> Mask:
+def _moving_together(shapes: Floats, fields: Floats, fixed: Bools, part: Network, rng: np.random.Generator) -> Bools:
     """On which points all fields are combinations of the given shapes: with the fixed points, or else the largest set.
 
     ``shapes``: (n, components, shapes), ``fields``: (n, components, draws).
@@ -295,7 +292,7 @@ def _moving_together(shapes: Floats, fields: Floats, fixed: Mask, part: Network,
     n = len(fields)
     size = np.maximum(np.abs(fields).max(axis=(0, 1)), 1e-300)
 
-    def with_reference(reference: Indices) -> Mask:
+    def with_reference(reference: Indices) -> Bools:
         A = shapes[reference].reshape(-1, shapes.shape[2])
         scale = np.linalg.norm(shapes.reshape(-1, shapes.shape[2]), axis=0)
         scale = np.where(scale > 0, scale, 1.0)
@@ -304,7 +301,7 @@ def _moving_together(shapes: Floats, fields: Floats, fixed: Mask, part: Network,
         if rank < A.shape[1]:
             return np.zeros(n, bool)
         gap = np.abs(fields - shapes @ (coefficients / scale[:, None])).max(axis=1)
-        together: Mask = (gap <= RIGIDITY_AFFINE * size).all(axis=1)
+        together: Bools = (gap <= RIGIDITY_AFFINE * size).all(axis=1)
         return together
 
     if fixed.any():

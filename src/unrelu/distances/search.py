@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats
 from unrelu.base.budget import phase
 from unrelu.base.tolerances import CANDIDATE_EXACT, EVIDENCE_CHANCE, SEARCH_AGREE, SEARCH_NOISY_TOL, SEARCH_ROUGH
 from unrelu.distances.advance import advanced
@@ -29,10 +29,6 @@ from unrelu.problems.network import Misfit, Network
 from unrelu.solvers.levenberg_marquardt import LevenbergMarquardt
 
 __all__ = ["BEYOND", "CANDIDATE_EXACT", "Candidate", "Effort", "Search"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # Limits are met to so many times the rounding of a distance: a descent ends a little outside.
 SLACK = 100.0
@@ -314,7 +310,7 @@ class Search:
         self.journal.note(forces.value, size, size / max(float(np.linalg.norm(network.distance)), 1e-300))
         return candidate
 
-    def _filled(self, X: Floats, settled: Mask) -> Floats:
+    def _filled(self, X: Floats, settled: Bools) -> Floats:
         """Groups too large to be placed as one: where shortest paths would have them, then as well as may be."""
         network = self.network
         groups = [group for group in clusters(network, np.flatnonzero(~settled)) if len(group) > MOST_POINTS // 2]

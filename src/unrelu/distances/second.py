@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import SECOND_ALIKE, SECOND_COINCIDENCE, SECOND_SAME
 from unrelu.distances.alignment import align
@@ -35,10 +35,6 @@ __all__ = [
     "special",
     "still_there",
 ]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # Up to this many points that may move, a second answer is looked for.
 MOST_SEARCHED = 60
@@ -101,8 +97,8 @@ def searched(
     return Others(known[1:], every[lowest], float(misfits[lowest]))
 
 
-def _fitting(springs: Springs, places: Floats, misfits: Floats, allowed: float | None) -> Mask:
-    result: Mask = springs.worst(places) <= 10 * springs.floor if allowed is None else misfits <= allowed
+def _fitting(springs: Springs, places: Floats, misfits: Floats, allowed: float | None) -> Bools:
+    result: Bools = springs.worst(places) <= 10 * springs.floor if allowed is None else misfits <= allowed
     return result
 
 
@@ -232,7 +228,7 @@ def _reach(network: Network, sight: Sight) -> Floats:
     return reach
 
 
-def _too_close(network: Network, X: Floats, chosen: Indices, images: Floats, asked: Mask, reach: float) -> Mask:
+def _too_close(network: Network, X: Floats, chosen: Indices, images: Floats, asked: Bools, reach: float) -> Bools:
     """Which images lie within reach of a chosen point that their point does not see."""
     from scipy.spatial import cKDTree
 
@@ -248,7 +244,7 @@ def _too_close(network: Network, X: Floats, chosen: Indices, images: Floats, ask
     return result
 
 
-def _images(network: Network, X: Floats, chosen: Indices, sight: Sight, sigma: float) -> tuple[Floats, Mask]:
+def _images(network: Network, X: Floats, chosen: Indices, sight: Sight, sigma: float) -> tuple[Floats, Bools]:
     """Where each point comes to lie from its mirror image, all at once with the others held; and which fit there.
 
     The mirror is the plane nearest to what the point sees; from there Gauss–Newton goes to the nearest minimum.

@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.errors import InputError
 from unrelu.base.tolerances import SEEN_ROUNDING, SEEN_SAME_PLACE
 from unrelu.distances.edges import EdgeList, edge_list, named, named_pair, real
 
 __all__ = ["BEYOND_NOISE", "SEEN_ROUNDING", "SeenPairs", "checked_values", "given_sigma", "merged_pairs", "seen_pairs"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Noise exceeds this many standard deviations about once in 10⁹ draws.
 BEYOND_NOISE = 6.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.base.budget import OutOfTime, phase
 from unrelu.distances.evidence import LEAST, freedom_left
 from unrelu.distances.grading import graded_exact, graded_with_noise
@@ -17,8 +18,6 @@ from unrelu.distances.starts import small_enough
 from unrelu.loop.history import Stop
 
 __all__ = ["Solved", "nothing", "solve_component"]
-
-Floats = NDArray[np.float64]
 
 # Before the best of too few dimensions is called that, so many times the starts of the first fit are tried.
 TENFOLD = 10

@@ -6,17 +6,13 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.distances.paths import from_paths
 from unrelu.distances.swarm import MOST_UNKNOWNS, Springs, descend, flattened
 from unrelu.problems.network import Network
 
 __all__ = ["FEW", "explored", "folds", "small_enough", "starts_for"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # Up to this many points, dozens of starts are tried before anything is said about a fit above its floor.
 FEW = 100
@@ -117,7 +113,7 @@ def folds(
 
 
 def _mirrored(
-    network: Network, X: Floats, movable: Mask, rng: np.random.Generator, count: int, thin: float
+    network: Network, X: Floats, movable: Bools, rng: np.random.Generator, count: int, thin: float
 ) -> list[Floats]:
     """X with one side of a plane through dim points reflected: planes that cut the network first, then any."""
     n, dim = X.shape
@@ -151,7 +147,7 @@ def _subsets(n: int, dim: int, rng: np.random.Generator) -> Indices:
     return np.argsort(rng.random((MOST_MIRRORS, n)), axis=1)[:, :dim]
 
 
-def _one_side(network: Network, on: Mask) -> Mask:
+def _one_side(network: Network, on: Bools) -> Bools:
     """For each mirror, the points off it that hang together with the first of them, without crossing it."""
     n = network.size
     sees = np.zeros((n, n), np.float32)

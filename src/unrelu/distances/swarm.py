@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.problems.network import Misfit, Network
 
 __all__ = ["MOST_UNKNOWNS", "Springs", "descend", "flattened"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Beyond this many unknowns a stack is no faster than one after the other.
 MOST_UNKNOWNS = 320

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Indices
 from unrelu.base.errors import InputError
 from unrelu.distances.edges import named
 from unrelu.distances.ranges import Ranges
 from unrelu.distances.seen import BEYOND_NOISE
 
 __all__ = ["check_triangles"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Pairs of seen pairs with a common point that are looked at; of larger data a random part is.
 MOST_WEDGES = 400_000

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import TRILATERATION_LOST
 from unrelu.distances.alignment import align
@@ -20,10 +20,6 @@ from unrelu.distances.paths import scaling
 from unrelu.problems.network import Network
 
 __all__ = ["Body", "Sight", "Spread", "best_body", "cliques", "grow", "joined", "look", "seed_body", "sums"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # How thick the cloud of placed neighbours is in its thinnest direction, over their distance: from good to hardly.
 LEVELS = (0.25, 0.1, 0.03, 0.01, 0.001)
@@ -49,7 +45,7 @@ class Body:
     """
 
     points: Floats
-    placed: Mask
+    placed: Bools
     bound: Floats
     thickness: float = 1.0
 
@@ -69,7 +65,7 @@ class Sight:
     count: Indices  # per point
 
 
-def look(network: Network, rows: Indices, placed: Mask) -> Sight:
+def look(network: Network, rows: Indices, placed: Bools) -> Sight:
     """What the points ``rows`` see of placed points."""
     graph = network.graph
     count = np.diff(graph.indptr)[rows]
@@ -216,7 +212,7 @@ def _bounds(sight: Sight, spread: Spread, bound: Floats) -> Floats:
     return np.where((left > 0) & (result < TRILATERATION_LOST), result, np.inf)
 
 
-def cliques(network: Network, rng: np.random.Generator, tries: int, *, start: Mask | None = None) -> list[Indices]:
+def cliques(network: Network, rng: np.random.Generator, tries: int, *, start: Bools | None = None) -> list[Indices]:
     """Sets of points that all see each other, grown from random points by whoever keeps most candidates."""
     graph = network.graph
     allowed = np.flatnonzero((network.degrees >= network.dim) & (True if start is None else start))

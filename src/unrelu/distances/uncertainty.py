@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.problems.laplacian import conjugate_gradients, dense_matrix, sparse_matrix
 from unrelu.problems.network import Forces, Misfit, Network
 
 __all__ = ["covariances"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Up to this many unknowns the whole matrix is inverted; beyond, perturbed solutions are sampled.
 INVERTED = 3000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.distances.candidate import Candidate
 from unrelu.distances.patches import regrown, settle
 from unrelu.distances.refine import concentrated
@@ -14,8 +14,6 @@ from unrelu.distances.rigidity import known_body
 from unrelu.problems.network import Misfit, Network
 
 __all__ = ["unfolded"]
-
-Floats = NDArray[np.float64]
 
 # How often, one after the other.
 UNFOLDINGS = 3

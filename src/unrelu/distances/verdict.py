@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.distances.solve import Solved
 from unrelu.loop.history import Stop, Verdict
 
 __all__ = ["verdict_of"]
-
-Floats = NDArray[np.float64]
 
 # The verdict of a call is that of its worst component; what cut it short comes first.
 WORST_FIRST = (

@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError, is_integer
 from unrelu.complete_distances import complete_distances
 from unrelu.estimators.base import PairwiseCompleter, refuse_shuffled_labels
 
 __all__ = ["DistanceCompleter"]
-
-Array = NDArray[np.floating[Any]]
 
 
 class DistanceCompleter(PairwiseCompleter):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
 from unrelu.complete import complete
 from unrelu.estimators.base import PairwiseCompleter, refuse_shuffled_labels
@@ -18,8 +18,6 @@ from unrelu.placing.attach import attach_rows, bands
 from unrelu.results.completion import Completion
 
 __all__ = ["PSDCompleter"]
-
-Array = NDArray[np.floating[Any]]
 
 
 class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  # type: ignore[misc]

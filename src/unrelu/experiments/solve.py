@@ -6,8 +6,8 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.data.observations import Observations
 from unrelu.data.planted import Planted, planted
 from unrelu.loop.run import Outcome, Watch, run
@@ -18,8 +18,6 @@ from unrelu.solvers.gradient_descent import GradientDescent
 from unrelu.starts import STARTS
 
 __all__ = ["STEP", "Descent", "curves", "descend", "instance", "off", "paper_start"]
-
-Array = NDArray[Any]
 
 # The paper does not state its step. With the gradient as printed, (Z + Zᵀ)U, its α_T = (9.7 ± 0.16)·10⁻⁷ fits about
 # 0.25/‖M_Ω‖₂; with the true gradient, half of that one, the same step is 0.5/‖M_Ω‖₂.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.budget import phase
 from unrelu.base.tolerances import HELD_OUT_BETTER, HELD_OUT_NO_BETTER
 from unrelu.judge.floor import rms, unknowns_and_pairs
@@ -23,8 +23,6 @@ from unrelu.solvers import Solver
 from unrelu.starts.continuation import wider
 
 __all__ = ["HeldOut"]
-
-Array = NDArray[np.floating[Any]]
 
 # Pairs held out: this share, at least so many; asked of that many draws. More is left than the next rank has unknowns,
 # by this share of the pairs and by so many.

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.data.observations import Observations
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import map_chunks
 from unrelu.model.losses import Loss
 
 __all__ = ["Band", "BandKernel", "add_up", "square_sum"]
-
-Array = NDArray[np.floating[Any]]
 
 # 2¹⁵ doubles are a quarter of a megabyte.
 BAND_ENTRIES = 1 << 15

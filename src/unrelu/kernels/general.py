@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array, Floats
 from unrelu.data.observations import Observations
 from unrelu.kernels.line import Sampled
 from unrelu.kernels.memory import require_memory
@@ -23,9 +24,6 @@ from unrelu.kernels.tiles import Tile, added, weighted_matrix
 from unrelu.model.losses import Loss
 
 __all__ = ["GeneralKernel"]
-
-Array = NDArray[np.floating[Any]]
-Floats = NDArray[np.float64]
 
 CHUNKS = 16
 

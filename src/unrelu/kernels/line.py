@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from unrelu.base.arrays import Floats
 
 __all__ = ["Quartic", "Sampled", "minimise_quartic"]
-
-Floats = NDArray[np.float64]
 
 # Steps at which a line that is no polynomial is looked at in one pass.
 STEPS = (0.125, 0.25, 0.5, 1.0, 2.0)

@@ -12,10 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Kernel", "Line", "PairsSeen"]
+from unrelu.base.arrays import Array, Floats
 
-Array = NDArray[np.floating[Any]]
-Floats = NDArray[np.float64]
+__all__ = ["Kernel", "Line", "PairsSeen"]
 
 
 class Line(Protocol):

@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from unrelu.base.arrays import Array
 from unrelu.base.tolerances import SYMMETRIC_LANCZOS_TOL
 from unrelu.kernels.pairs import edges
 from unrelu.kernels.threads import map_chunks
 
 __all__ = ["SymmetricTiles", "top_eigenpairs"]
-
-Array = NDArray[np.floating[Any]]
 
 # Below this size, or for more than this share of the eigenvectors, LAPACK's subset of a dense decomposition is faster.
 DENSE_SIZE = 400

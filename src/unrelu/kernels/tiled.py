@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.data.observations import Observations
 from unrelu.kernels.line import Quartic
 from unrelu.kernels.memory import require_memory
@@ -24,7 +25,6 @@ from unrelu.model.losses import Loss
 
 __all__ = ["TiledKernel", "Weights"]
 
-Array = NDArray[np.floating[Any]]
 Weights = list[NDArray[np.uint8]]
 
 # Each chunk of tiles sums into its own n×r array: enough chunks to share, few enough that adding them is cheap.

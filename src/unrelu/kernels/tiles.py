@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Tile", "added", "weighted_matrix"]
+from unrelu.base.arrays import Array, Floats
 
-Array = NDArray[np.floating[Any]]
-Floats = NDArray[np.float64]
+__all__ = ["Tile", "added", "weighted_matrix"]
 
 
 @dataclass(frozen=True, eq=False)

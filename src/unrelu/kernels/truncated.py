@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 
+from unrelu.base.arrays import Array
 from unrelu.kernels.threads import map_chunks
 
 __all__ = ["Triplets", "times", "transposed_times", "truncated_svd"]
-
-Array = NDArray[np.floating[Any]]
 
 # Columns carried beyond those asked for: they widen the gap that sets the rate.
 EXTRA = 8

@@ -8,8 +8,8 @@ from time import perf_counter, process_time
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.budget import OutOfTime, checkpoint, unlimited
 from unrelu.base.tolerances import RUN_DIVERGED, RUN_ROUNDING
 from unrelu.loop.history import History, Record, Stop, Verdict, in_units
@@ -19,8 +19,6 @@ from unrelu.model.factors import Factors
 from unrelu.problems.protocol import Point, Problem
 
 __all__ = ["Method", "Outcome", "Watch", "run"]
-
-Array = NDArray[np.floating[Any]]
 
 
 class Method(Protocol):

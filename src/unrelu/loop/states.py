@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from unrelu.base.arrays import Array
 from unrelu.model.factors import Factors, TwoSided
 from unrelu.problems.protocol import Point
 
 __all__ = ["Iterate", "PointIterate", "TwoFactorIterate"]
-
-Array = NDArray[np.floating[Any]]
 
 
 class Iterate:

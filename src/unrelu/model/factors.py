@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
 
 __all__ = [
@@ -23,8 +24,6 @@ __all__ = [
     "products_apart",
     "relative_error",
 ]
-
-Array = NDArray[np.floating[Any]]
 
 
 class Factors:

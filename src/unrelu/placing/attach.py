@@ -9,16 +9,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array, Bools, Floats
 from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.base.tolerances import ATTACH_DEFAULT_RCOND, ATTACH_TRUSTED_RATIO, ATTACH_TRUSTED_SIZE
 
 __all__ = ["Frame", "attach_rows", "bands"]
-
-Array = NDArray[np.floating[Any]]
-Float64Array = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 # Entries of one temporary array: 8 MB each, whatever the number of rows.
 BAND_ENTRIES = 1 << 20
@@ -125,13 +121,13 @@ class Frame:
         Singular values below it count as zero.
     """
 
-    factor: Float64Array
-    Q: Float64Array
-    T: Float64Array
+    factor: Floats
+    Q: Floats
+    T: Floats
     cutoff: float
 
     @classmethod
-    def of(cls, U: Float64Array, rcond: float) -> Frame:
+    def of(cls, U: Floats, rcond: float) -> Frame:
         """The frame of U, without directions weaker than a share ``rcond`` of the strongest."""
         _, sizes, axes = np.linalg.svd(U, full_matrices=False)
         cutoff = float(rcond * sizes[0])
@@ -144,7 +140,7 @@ class Frame:
         """How many independent rows U has."""
         return int(self.Q.shape[1])
 
-    def solve(self, seen: BoolArray, known: Float64Array) -> tuple[Float64Array, BoolArray]:
+    def solve(self, seen: Bools, known: Floats) -> tuple[Floats, Bools]:
         """Least-squares rows from refined normal equations, and which of them are to be trusted."""
         if self.rank == 0:
             return np.zeros((len(known), self.factor.shape[1])), np.ones(len(known), dtype=bool)
@@ -153,9 +149,9 @@ class Frame:
         trusted = (sizes[:, 0] > ATTACH_TRUSTED_RATIO * sizes[:, -1]) & (sizes[:, -1] > ATTACH_TRUSTED_SIZE)
         safe = np.where(trusted[:, None], sizes, 1.0)
 
-        def apply_inverse(rhs: Float64Array) -> Float64Array:
+        def apply_inverse(rhs: Floats) -> Floats:
             along = np.einsum("ikl,ik->il", axes, rhs) / safe
-            solved: Float64Array = np.einsum("ikl,il->ik", axes, along)
+            solved: Floats = np.einsum("ikl,il->ik", axes, along)
             return solved
 
         v = apply_inverse(known @ self.Q)
@@ -163,7 +159,7 @@ class Frame:
         v += apply_inverse(misfit @ self.Q)
         return v @ self.T, trusted
 
-    def place(self, seen: BoolArray, known: Float64Array) -> tuple[Float64Array, Float64Array]:
+    def place(self, seen: Bools, known: Floats) -> tuple[Floats, Floats]:
         """Least-squares rows, and how well the rows each one saw span the space: up to 1 if all of them were seen.
 
         The share is 1/‖N⁻¹‖_F of the row's normal matrix N, at most its least eigenvalue and at least that over √r: an
@@ -187,15 +183,15 @@ class Frame:
             solution[i], _ = self.solve_one(seen[i], known[i])
         return solution, share
 
-    def solve_one(self, seen: BoolArray, known: Float64Array) -> tuple[Float64Array, int]:
+    def solve_one(self, seen: Bools, known: Floats) -> tuple[Floats, int]:
         """The least-squares row of least norm, by singular values, and how many independent rows it saw."""
         left, sizes, right = np.linalg.svd(self.factor[seen], full_matrices=False)
         kept = sizes > self.cutoff
-        row: Float64Array = (left.T[kept] @ known[seen] / sizes[kept]) @ right[kept]
+        row: Floats = (left.T[kept] @ known[seen] / sizes[kept]) @ right[kept]
         return row, int(kept.sum())
 
 
-def normal_matrices(weights: Float64Array, Q: Float64Array) -> Float64Array:
+def normal_matrices(weights: Floats, Q: Floats) -> Floats:
     """Σ_j w_ij q_j q_jᵀ for every row i at once: the weights times the outer products q_j q_jᵀ."""
     rank = Q.shape[1]
     upper = np.triu_indices(rank)
@@ -260,7 +256,7 @@ def _checked_rcond(rcond: Any, dtype: np.dtype[Any]) -> float:
     return float(rcond)  # type: ignore[arg-type]
 
 
-def _require_finite(known: Float64Array, first_row: int) -> None:
+def _require_finite(known: Floats, first_row: int) -> None:
     infinite = np.argwhere(np.isinf(known))
     if len(infinite):
         row, column = infinite[0]

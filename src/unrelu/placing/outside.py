@@ -12,18 +12,14 @@ from functools import cached_property
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import OUTSIDE_FITS
 from unrelu.data.observations import Observations
 from unrelu.placing.attach import Frame, normal_matrices
 
 __all__ = ["fitted_outside"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 # Steps of one descent, and rounds in which rows that do not fit are drawn anew; more while there are few rows.
 STEPS, ROUNDS, FEW_ROUNDS, FEW = 150, 6, 30, 40

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import PLACEMENT_NOISELESS, PLACEMENT_WEAKEST_SEED
 from unrelu.data.observations import Observations
@@ -31,8 +31,6 @@ __all__ = [
     "undetermined",
 ]
 
-Array = NDArray[np.floating[Any]]
-Indices = NDArray[np.intp]
 Told = Callable[[NDArray[np.float64]], object]
 
 # The seed block is looked for among so many rows, from so many of them; first, from a few, among fewer rows (and at

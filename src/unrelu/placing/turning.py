@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import TURNING_FITS
 from unrelu.data.observations import Observations
@@ -20,10 +20,6 @@ from unrelu.placing.placement import Placement, find_blocks, grown, place
 from unrelu.problems.psd import PSDProblem
 
 __all__ = ["joined", "turned_together"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 # Pieces turned one after the other against those before, each from so many random turns, in so many steps.
 TURNED, DRAWS, STEPS = 24, 4, 40

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.problems.laplacian import solve
 from unrelu.problems.network import Misfit, Network
 from unrelu.problems.protocol import Kept, Point
 
 __all__ = ["DistanceProblem"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

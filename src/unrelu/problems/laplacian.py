@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.problems.network import Forces
 
 __all__ = ["DENSE_UNKNOWNS", "conjugate_gradients", "dense_matrix", "rigidity_rows", "solve", "sparse_matrix"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Up to here a dense Cholesky factor costs less than the passes a sparse solve makes.
 DENSE_UNKNOWNS = 1300

@@ -15,10 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["Forces", "Misfit", "Network", "PairLimits", "no_limits"]
+from unrelu.base.arrays import Floats, Indices
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+__all__ = ["Forces", "Misfit", "Network", "PairLimits", "no_limits"]
 
 # Beyond this many standard deviations a censored pair's pull is zero to rounding.
 REACH = 5.0

@@ -10,11 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.model.factors import Factors, Symmetric
 
-__all__ = ["Array", "Kept", "Point", "Problem"]
-
-Array = NDArray[np.floating[Any]]
+__all__ = ["Kept", "Point", "Problem"]
 
 
 class Kept(Enum):

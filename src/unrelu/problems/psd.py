@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from unrelu.base.arrays import Array
 from unrelu.base.tolerances import PSD_SMALLEST_SHARE
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel, Line, kernel_for
@@ -21,9 +22,6 @@ from unrelu.problems.protocol import Kept, Point
 from unrelu.problems.workspace import Workspace
 
 __all__ = ["PSDProblem", "Point"]
-
-
-Array = NDArray[np.floating[Any]]
 
 
 class PSDProblem:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import (
     AGREEMENT_AGREES,
@@ -31,10 +31,6 @@ __all__ = [
     "misfitting",
     "noise_level",
 ]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 # The median of |x| for x normal with unit variance, and rows from which a median is taken.
 MEDIAN, SAMPLE = 0.6745, 500

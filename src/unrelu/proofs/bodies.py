@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import DIRECT_LARGEST_SHARE
 from unrelu.data.observations import Observations
@@ -12,8 +12,6 @@ from unrelu.proofs.direct import DataError, Group, attach_all, direct_groups
 from unrelu.proofs.gluing import glue, ruled_out
 
 __all__ = ["bodies"]
-
-Floats = NDArray[np.float64]
 
 
 def bodies(

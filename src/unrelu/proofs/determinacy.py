@@ -18,13 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Indices
 from unrelu.proofs.direct import Group
 from unrelu.proofs.stress import PSDStress
 
 __all__ = ["GENERIC", "LEVELS", "LOCAL", "NO", "PROVED", "Determinacy"]
-
-Indices = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 LEVELS = ("no", "local", "generic", "proved")
 NO, LOCAL, GENERIC, PROVED = range(4)

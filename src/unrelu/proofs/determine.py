@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unrelu.base.alike import evened
+from unrelu.base.arrays import Bools, Floats
 from unrelu.base.budget import checkpoint, phase
 from unrelu.base.tolerances import AGREEMENT_AGREES, AGREEMENT_ROW_AGREES, DETERMINE_BEYOND, DETERMINE_NEARLY
 from unrelu.data.observations import Observations
@@ -21,9 +21,6 @@ from unrelu.proofs.rows_outside import with_rows_outside
 from unrelu.proofs.stress import MOST_ROWS, Stresses
 
 __all__ = ["determine", "prove_by_stress"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 # Blocks tried for eigenvalues beyond the rank, and how many times the rounding of a block such an eigenvalue may be.
 QUICK = 8

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import DIRECT_GRAM_ROUNDING, DIRECT_LARGEST_SHARE
 from unrelu.data.observations import Observations
@@ -25,9 +26,6 @@ from unrelu.placing.attach import normal_matrices
 from unrelu.placing.placement import find_blocks
 
 __all__ = ["DataError", "Group", "attach_all", "bounds_of_zeros", "direct_groups", "from_block"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # ‖Û − UQ‖_F ≤ 1.099 ‖ÛÛᵀ − UUᵀ‖_F / σ_r(Û): lemma 5.4 of Tu et al. (2016), with 1/√(2(√2 − 1)).
 TU = 1.0987

@@ -16,18 +16,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import ELSEWHERE_FAR, ELSEWHERE_MOVED, ELSEWHERE_PARALLEL
 from unrelu.data.observations import Observations
 from unrelu.proofs.movable import STEPS, Movable, settled
 
 __all__ = ["MOST_FREE", "RowsOutside", "found_elsewhere", "parallel_rows", "unchanged"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 # Most numbers searched for at once: beyond that the dense equations take minutes.
 MOST_FREE = 400

@@ -16,14 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.tolerances import GLUING_KNOWN, GLUING_LEAST, GLUING_RANK_TOLERANCE
 from unrelu.data.observations import Observations
 from unrelu.proofs.direct import DataError, Group
 
 __all__ = ["Glue", "absent_pairs", "glue", "polar_matrix", "ruled_out"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Equations beyond this multiple of r² add nothing.
 EQUATIONS = 6

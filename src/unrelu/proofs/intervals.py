@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.tolerances import INTERVALS_LOOSENED, INTERVALS_ROUNDING
 from unrelu.data.observations import Observations
 from unrelu.proofs.determinacy import PROVED, Determinacy
@@ -22,10 +23,6 @@ from unrelu.proofs.direct import DataError
 from unrelu.proofs.programs import least
 
 __all__ = ["Known", "entry_bounds"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 # Errors of the proved rows count in proportion to the size of the row that is bounded. Where nothing bounds that, it is
 # taken to be at most this many times the size of the largest proved row.

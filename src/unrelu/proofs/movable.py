@@ -5,18 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import MOVABLE_FITTED, MOVABLE_UNSEEN, MOVABLE_WEAKLY_SEEN
 from unrelu.data.observations import Observations
 from unrelu.proofs.gluing import absent_pairs
 
 __all__ = ["STEPS", "Movable", "settled"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 # Steps of one start, and how many of them in a row may leave nine tenths of the squares.
 STEPS, IDLE = 60, 10

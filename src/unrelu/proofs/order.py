@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unrelu.base.alike import rows_told_apart
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.tolerances import ORDER_INDEPENDENT
 from unrelu.data.canonical import bits_seen
 from unrelu.data.observations import Observations
 
 __all__ = ["canonical_frame", "canonical_order"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Rows that look alike are told apart by what the rows they see look like, so many steps away.
 STEPS_AWAY = 6

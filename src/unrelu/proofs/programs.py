@@ -13,13 +13,11 @@ solve and one product with A. (The usual library for linear programs writes to s
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.base.tolerances import PROGRAMS_EXPLAINED, PROGRAMS_FEASIBLE
 
 __all__ = ["least"]
-
-Floats = NDArray[np.float64]
 
 # Steps, per unknown, before the first constraint violated is taken instead of the worst, which cannot go round in
 # circles; and steps at most.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_sylvester
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import (
     AGREEMENT_TINY,
@@ -30,10 +30,6 @@ from unrelu.proofs.gluing import ruled_out
 from unrelu.proofs.stress import MOST_ROWS, Stresses
 
 __all__ = ["ROWS_OUTSIDE_DEFICIENT", "with_rows_outside"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 # Rows of a body that stand for it where other rows are tested against it, as a multiple of the rank.
 STAND_IN = 2

@@ -18,16 +18,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import STRESS_CONIC, STRESS_KERNEL, STRESS_MOTIONLESS, STRESS_TIGHT
 from unrelu.placing.attach import normal_matrices
 
 __all__ = ["MOST_ROWS", "PSDStress", "Stresses"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 # The tests with dense matrices stop here.
 MOST_ROWS = 3000

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.auto.task import Attempt
+from unrelu.base.arrays import Array
 from unrelu.base.errors import CompletionWarning, InputError, unknown_name
 from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.inputs import same_labels
@@ -29,8 +30,6 @@ from unrelu.results.witnesses import PSDWitnesses, RowsKnown, Witnesses
 from unrelu.uncertainty.error_bars import ErrorBars, Noise
 
 __all__ = ["Completion"]
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)

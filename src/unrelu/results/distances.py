@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.units import power_of_two
 from unrelu.data.labels import as_positions, label_or_position
 from unrelu.distances.edges import named
@@ -20,8 +21,6 @@ from unrelu.problems.network import Misfit, Network
 from unrelu.results.words import explanation
 
 __all__ = ["DistanceCompletion", "widening"]
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)

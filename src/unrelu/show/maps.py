@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError
 from unrelu.base.printable import printable
 from unrelu.results.distances import DistanceCompletion
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["draw_map"]
-
-Floats = NDArray[np.float64]
 
 # Blue circles against vermilion triangles: apart in hue for every kind of colour vision, in lightness, and in shape.
 DETERMINED, UNDETERMINED, ANCHOR, PAIR = "#0072b2", "#d55e00", "#111111", "#8c8c8c"

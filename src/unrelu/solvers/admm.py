@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError, is_number
 from unrelu.kernels.bands import Band, BandKernel, square_sum
 from unrelu.kernels.truncated import truncated_svd
@@ -19,8 +19,6 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Solver, TwoFactorIterate
 
 __all__ = ["ADMM"]
-
-Array = NDArray[np.floating[Any]]
 
 # 1/ρ in units of ‖M_Ω‖_F: with unit Gaussian factors at n=200, r=5 this is ρ = 0.03.
 THRESHOLD = 0.1

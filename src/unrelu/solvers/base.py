@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError, unknown_name
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
@@ -17,8 +17,6 @@ from unrelu.model.losses import Loss, squared_loss
 from unrelu.problems.psd import PSDProblem
 
 __all__ = ["Iterate", "PointIterate", "Solver", "TwoFactorIterate"]
-
-Array = NDArray[np.floating[Any]]
 
 STOPPING = ("relative", "paper")
 # A loss that makes nothing of this makes nothing of any limit.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError, is_integer
 from unrelu.loop.stopping import DetailBelow, StoppingRule
 from unrelu.placing.placement import best_placement
@@ -15,8 +15,6 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import PointIterate, Solver
 
 __all__ = ["Direct"]
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
 from unrelu.loop.history import History, Stop, Verdict
 from unrelu.loop.states import Iterate, PointIterate, TwoFactorIterate
@@ -18,8 +18,6 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Solver
 
 __all__ = ["Function"]
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError, is_integer, is_number
 from unrelu.base.tolerances import GAUSS_NEWTON_SMALLEST_SHARE
 from unrelu.kernels import Line
@@ -18,8 +18,6 @@ from unrelu.problems.psd import Point, PSDProblem
 from unrelu.solvers.base import PointIterate, Solver
 
 __all__ = ["GaussNewton"]
-
-Array = NDArray[np.floating[Any]]
 
 # Sufficient decrease and curvature of the line search across kinks (strong Wolfe conditions, the second one loose:
 # the first trial is the exact minimiser unless kinks lie between).

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import is_integer, is_number, unknown_name
 from unrelu.kernels.bands import Band, BandKernel
 from unrelu.loop.stopping import DetailBelow, StoppingRule
@@ -16,8 +16,6 @@ from unrelu.solvers.base import Solver, TwoFactorIterate
 from unrelu.solvers.lsqr import Linearised, lsqr
 
 __all__ = ["GNMR", "VARIANTS"]
-
-Array = NDArray[np.floating[Any]]
 
 # α of each variant.
 VARIANTS = {"setting": 1.0, "averaging": 0.0, "updating": -1.0}

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import is_number
 from unrelu.loop.stopping import RelativeGradientNormBelow, StoppingRule
 from unrelu.problems.distances import DistanceProblem
 from unrelu.solvers.base import PointIterate, Solver
 
 __all__ = ["LevenbergMarquardt"]
-
-Array = NDArray[np.floating[Any]]
 
 LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e8
 # So many steps in a row that lower nothing are enough.

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.kernels.bands import Band, BandKernel
 
 __all__ = ["Linearised", "lsqr"]
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)

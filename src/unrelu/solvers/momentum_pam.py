@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import is_number, unknown_name
 from unrelu.kernels.bands import Band, BandKernel, add_up, square_sum
 from unrelu.kernels.truncated import truncated_svd
@@ -16,8 +16,6 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Solver, TwoFactorIterate
 
 __all__ = ["MomentumPAM"]
-
-Array = NDArray[np.floating[Any]]
 
 VARIANTS = ("3b", "adaptive", "ebcd")
 

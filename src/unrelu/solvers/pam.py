@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import is_number
 from unrelu.kernels.bands import Band, BandKernel, square_sum
 from unrelu.kernels.truncated import truncated_svd
@@ -17,8 +17,6 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Solver, TwoFactorIterate
 
 __all__ = ["PAM"]
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)

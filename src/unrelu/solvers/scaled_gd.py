@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import is_number
 from unrelu.data.observations import Observations
 from unrelu.loop.stopping import GradientNormBelow, StoppingRule
@@ -16,8 +16,6 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Iterate, PointIterate, Solver, TwoFactorIterate
 
 __all__ = ["ScaledGD"]
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)

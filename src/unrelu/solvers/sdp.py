@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array, Floats
 from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.kernels.pairs import pair_block
 from unrelu.loop.stopping import DetailBelow, StoppingRule
@@ -17,9 +18,6 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import PointIterate, Solver
 
 __all__ = ["OBJECTIVES", "SDP"]
-
-Array = NDArray[np.floating[Any]]
-Vector = NDArray[np.float64]
 
 OBJECTIVES = ("trace", "none")
 # Status codes of SCS.
@@ -178,7 +176,7 @@ def _scs() -> Any:
 class _Solution:
     """What SCS answered; residuals and gap relative to the size of their terms, plus one, as in its own test."""
 
-    x: Vector
+    x: Floats
     status: str
     code: int
     inner: int
@@ -265,7 +263,7 @@ class _Program:
         data, cone = self._join([(self.sides, self.limits)], {"l": len(self.limits)}, c)
         return {**data, "P": sp.csc_matrix(sp.diags_array(curvature))}, cone
 
-    def factor(self, x: Vector, rank: int) -> tuple[Vector, float, float]:
+    def factor(self, x: Floats, rank: int) -> tuple[Floats, float, float]:
         """The top factor of X, the trace of X, and how far X is from rank ``rank``, relative to ‖X‖_F."""
         X = np.zeros((self.n, self.n))
         X[self.rows, self.cols] = X[self.cols, self.rows] = x / self.root
@@ -276,7 +274,7 @@ class _Program:
         gap = float(np.linalg.norm(rest)) / whole if whole else 0.0
         return (vectors[:, -rank:] * np.sqrt(kept))[:, ::-1], float(values.sum()), gap
 
-    def _trace(self, weight: float) -> Vector:
+    def _trace(self, weight: float) -> Floats:
         return np.where(self.rows == self.cols, weight, 0.0)
 
     def _pick(self, places: NDArray[np.intp]) -> Any:
@@ -284,7 +282,7 @@ class _Program:
         return sp.csc_array((ones, (np.arange(count), places)), shape=(count, self.size))
 
     def _join(
-        self, rows: list[tuple[Any, Vector]], cone: dict[str, Any], c: Vector
+        self, rows: list[tuple[Any, Floats]], cone: dict[str, Any], c: Floats
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """These rows, and X ⪰ 0."""
         A = sp.vstack([*(part for part, _ in rows), -sp.eye_array(self.size)])
@@ -292,5 +290,5 @@ class _Program:
         return {"A": sp.csc_matrix(A), "b": b.astype(np.float64), "c": c}, {**cone, "s": [self.n]}
 
 
-def _largest(values: Vector) -> float:
+def _largest(values: Floats) -> float:
     return float(np.abs(values).max(initial=0.0))

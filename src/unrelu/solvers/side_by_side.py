@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.base.budget import checkpoint
 from unrelu.problems.psd import PSDProblem
 
 __all__ = ["MOST_UNKNOWNS", "all_of_many", "best_of_many", "count_of_starts"]
-
-Floats = NDArray[np.float64]
 
 # Problems with more unknowns have starts one by one; so many numbers in the equations of all starts, and most starts.
 MOST_UNKNOWNS, NUMBERS, MOST_STARTS = 150, 1.5e6, 256

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.data.observations import Observations
 
 __all__ = ["Start", "scale_of"]
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

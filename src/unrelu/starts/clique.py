@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
 from unrelu.data.observations import Observations
 from unrelu.placing.placement import best_placement
 from unrelu.starts.base import Start
 
 __all__ = ["Clique"]
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

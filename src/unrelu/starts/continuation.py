@@ -7,12 +7,11 @@ scratch misses.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from unrelu.base.arrays import Array
 from unrelu.data.observations import Observations
 from unrelu.loop.run import run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
@@ -23,8 +22,6 @@ from unrelu.starts.base import Start
 from unrelu.starts.spectral import Tailored
 
 __all__ = ["RankIncreasing", "Shrinking", "lowest_residual_eigenpair", "shrunk", "staircase", "wider"]
-
-Array = NDArray[np.floating[Any]]
 
 # Solves on the way need not be exact.
 ON_THE_WAY = RelativeGradientNormBelow(1e-6) | MaxIterations(40)

@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
 from unrelu.data.observations import Observations
 from unrelu.starts.base import Start
 
 __all__ = ["Given"]
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.data.observations import Observations
 from unrelu.kernels.bands import Band, BandKernel
 from unrelu.kernels.truncated import truncated_svd
@@ -16,8 +15,6 @@ from unrelu.model.losses import squared_loss
 from unrelu.starts.base import Start, scale_of
 
 __all__ = ["Gaussian", "RandomFill"]
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

@@ -13,19 +13,17 @@ taken, not the top singular values, which may belong to negative eigenvalues.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.data.observations import Observations
 from unrelu.kernels.pairs import pair_block
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
 from unrelu.starts.base import Start, scale_of
 
 __all__ = ["Filled", "RandomImputation", "RandomSpectral", "Spectral", "Tailored"]
-
-Array = NDArray[np.floating[Any]]
 
 # A column of U that is exactly zero stays zero under every gradient method: keep a little of each.
 SMALLEST_EIGENVALUE = 1e-4

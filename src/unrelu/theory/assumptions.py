@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from unrelu.base.arrays import Bools, Indices
 from unrelu.base.errors import InputError, positions
 from unrelu.theory.links import Link, links_by_paths, links_by_span, seen_between
 from unrelu.theory.partition import Partition
@@ -22,8 +23,6 @@ __all__ = [
     "check_noise",
 ]
 
-BoolArray = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 # The name of a violated condition, and a sentence.
 Failure = tuple[str, str]
 
@@ -164,7 +163,7 @@ def check_assumption_2(partition: Partition, mask: Mask) -> AssumptionReport:
     return _report("2", partition, [_block_failure("2 (blocks)", partition, seen), *failures], links)
 
 
-def _consecutive(partition: Partition, seen: BoolArray) -> tuple[list[Link], list[Failure]]:
+def _consecutive(partition: Partition, seen: Bools) -> tuple[list[Link], list[Failure]]:
     """Steps from each group to the next, and what is wrong with the others."""
     needed = partition.rank**2
     links: list[Link] = []
@@ -181,7 +180,7 @@ def _consecutive(partition: Partition, seen: BoolArray) -> tuple[list[Link], lis
     return links, failures
 
 
-def _connected(partition: Partition, seen: BoolArray) -> tuple[list[Link], list[Failure]]:
+def _connected(partition: Partition, seen: Bools) -> tuple[list[Link], list[Failure]]:
     """Any steps that connect the groups, and the failure if they fall apart."""
     links = links_by_span(partition, seen)
     parts = len(partition.groups) - len(links)
@@ -263,14 +262,14 @@ def check_noise(U: ArrayLike, noise: ArrayLike | float) -> Failure | None:
     )
 
 
-def _matching(partition: Partition, mask: Mask) -> BoolArray:
+def _matching(partition: Partition, mask: Mask) -> Bools:
     pattern = Pattern.of(mask)
     if pattern.size != partition.size:
         raise InputError(f"the groups are of {partition.size} rows, but the pattern has {pattern.size}")
     return pattern.mask
 
 
-def _block_failure(name: str, partition: Partition, seen: BoolArray) -> Failure | None:
+def _block_failure(name: str, partition: Partition, seen: Bools) -> Failure | None:
     """Whether some entry within a group was not seen."""
     for k, group in enumerate(partition.groups):
         unseen = np.argwhere(~seen[np.ix_(group, group)])

@@ -11,8 +11,9 @@ from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError
 from unrelu.base.tolerances import BOUNDS_ZERO
 from unrelu.model.factors import distance
@@ -31,20 +32,18 @@ __all__ = [
     "tu_lemma",
 ]
 
-FloatArray = NDArray[np.float64]
-
 # 1/√(2(√2 − 1)) = 1.0987, the constant of Tu et al.
 TU = 1 / sqrt(2 * (sqrt(2) - 1))
 
 
-def _singular_values(U: FloatArray) -> FloatArray:
+def _singular_values(U: Floats) -> Floats:
     """Those that are not zero, largest first."""
     values = np.linalg.svd(U, compute_uv=False)
-    kept: FloatArray = values[values > BOUNDS_ZERO * values[0]]
+    kept: Floats = values[values > BOUNDS_ZERO * values[0]]
     return kept
 
 
-def _gap(U: FloatArray, V: FloatArray) -> float:
+def _gap(U: Floats, V: Floats) -> float:
     if U.shape != V.shape:
         raise InputError(f"U and V must have the same shape, got {U.shape} and {V.shape}")
     return distance(U, V)
@@ -105,7 +104,7 @@ def lemma_2(U: ArrayLike, V: ArrayLike) -> float:
     return max(terms) * _gap(left, right) if terms else 0.0
 
 
-def _require_rank(U: FloatArray, values: FloatArray) -> None:
+def _require_rank(U: Floats, values: Floats) -> None:
     if len(values) < U.shape[1] or not U.any():
         raise InputError(
             f"U must have full rank {U.shape[1]} for this lemma, got rank {len(values) * U.any()}; use lemma_2"

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError, is_number, unknown_name
 from unrelu.base.tolerances import CRAMER_RAO_ZERO
 from unrelu.theory.geometry import curvature, horizontal_part
@@ -16,7 +17,6 @@ from unrelu.theory.pattern import Mask, Pattern, as_factor, own_generator
 
 __all__ = ["CramerRao", "Pairs", "cramer_rao"]
 
-FloatArray = NDArray[np.float64]
 Pairs = Literal["one", "independent"]
 
 # Up to this many unknowns nr the information matrix is decomposed; beyond, traces are sampled.
@@ -50,9 +50,9 @@ class CramerRao:
 class _Information:
     """σ² times the Fisher information JᵀJ of the seen entries, as an operator, its diagonal blocks and as a matrix."""
 
-    apply: Callable[[FloatArray], FloatArray]
-    blocks: FloatArray
-    weights: Callable[[], FloatArray]
+    apply: Callable[[Floats], Floats]
+    blocks: Floats
+    weights: Callable[[], Floats]
 
 
 def cramer_rao(
@@ -119,18 +119,18 @@ def cramer_rao(
     return CramerRao(error, error / size, sigma * spread / (2 * float(np.sqrt(variance))) if spread else 0.0, drawn)
 
 
-def _independent(pattern: Pattern, U: FloatArray) -> _Information:
+def _independent(pattern: Pattern, U: Floats) -> _Information:
     mask = pattern.mask
     return _Information(
         lambda D: 2 * pattern.gram(U, D), 2 * pattern.row_blocks(U), lambda: mask.astype(np.float64) + mask.T
     )
 
 
-def _one_noise(pattern: Pattern, U: FloatArray) -> _Information:
+def _one_noise(pattern: Pattern, U: Floats) -> _Information:
     """A pair tells once, whether it was seen one way round or both; a diagonal entry once as well."""
     whole = pattern.either_way
 
-    def apply(D: FloatArray) -> FloatArray:
+    def apply(D: Floats) -> Floats:
         on_diagonal = 2 * whole.diagonal * np.einsum("ia,ia->i", U, D)
         return whole.gram(U, D) + on_diagonal[:, None] * U
 
@@ -140,7 +140,7 @@ def _one_noise(pattern: Pattern, U: FloatArray) -> _Information:
     )
 
 
-def _exact(information: _Information, U: FloatArray, G: FloatArray) -> float:
+def _exact(information: _Information, U: Floats, G: Floats) -> float:
     """The trace by a decomposition of JᵀJ: block (i, j) is w_ij u_j u_iᵀ, on the diagonal plus Σ_j w_ij u_j u_jᵀ."""
     n, r = U.shape
     weights = information.weights()
@@ -158,7 +158,7 @@ def _exact(information: _Information, U: FloatArray, G: FloatArray) -> float:
     return float(np.sum(images / values[rotations:]))
 
 
-def _sample(information: _Information, U: FloatArray, rng: np.random.Generator) -> float:
+def _sample(information: _Information, U: Floats, rng: np.random.Generator) -> float:
     """⟨w, (JᵀJ)⁺w⟩ for w = (z + zᵀ)U with z standard normal, of which only zQ and zᵀQ, U = QT, are needed."""
     from scipy.sparse.linalg import LinearOperator, cg
 
@@ -170,11 +170,11 @@ def _sample(information: _Information, U: FloatArray, rng: np.random.Generator) 
     scale = float(np.trace(information.blocks, axis1=1, axis2=2).max())
     inverse = np.linalg.inv(information.blocks + 1e-10 * scale * np.eye(r))
 
-    def precondition(x: FloatArray) -> FloatArray:
+    def precondition(x: Floats) -> Floats:
         D = np.einsum("iab,ib->ia", inverse, horizontal_part(U, x.reshape(n, r)))
         return horizontal_part(U, D).ravel()
 
-    def apply(x: FloatArray) -> FloatArray:
+    def apply(x: Floats) -> Floats:
         return information.apply(x.reshape(n, r)).ravel()
 
     size = n * r

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.errors import InputError
 from unrelu.base.tolerances import DISCOVER_LEAST_SHARE
 from unrelu.data.observations import Observations
@@ -18,10 +18,6 @@ from unrelu.theory.partition import Partition
 from unrelu.theory.pattern import own_generator
 
 __all__ = ["find_partition"]
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 
 # Cliques that are grown before one is taken.
 TRIES = 12
@@ -79,13 +75,13 @@ class _Search:
         whole = slice(0, n)
         present = ~np.isnan(observations.block(whole, whole))
         self.unit = observations.unit
-        self.seen: BoolArray = present & present.T & either
+        self.seen: Bools = present & present.T & either
         self.rank, self.least, self.rng = rank, least, rng
         # A row whose diagonal entry was not seen, or that is zero, is in no clique that tells anything.
-        self.left: BoolArray = np.diag(self.seen) & (np.diag(self.values) > 0)
+        self.left: Bools = np.diag(self.seen) & (np.diag(self.values) > 0)
         self.startable = self.left.copy()
         self.cliques: list[Indices] = []
-        self.factors: list[FloatArray] = []
+        self.factors: list[Floats] = []
         self.bridges: list[tuple[int, Indices]] = []
         # For each row still left, how well the best clique it can join would hold it, and which that is.
         self.share = np.zeros(n)
@@ -129,7 +125,7 @@ class _Search:
         among = self.seen[np.ix_(candidates, candidates)]
         weight = np.where(self.left[candidates], UNCOVERED, 1.0)
         score = among @ weight + UNCOVERED * self.left[candidates]
-        standing: BoolArray = np.ones(len(candidates), dtype=bool)
+        standing: Bools = np.ones(len(candidates), dtype=bool)
         members = list(rows)
         while standing.any():
             chosen = int(np.argmax(np.where(standing, score, -np.inf)))
@@ -140,7 +136,7 @@ class _Search:
             score -= among[:, leaving] @ weight[leaving]
         return np.sort(np.array(members, np.intp))
 
-    def _factor(self, clique: Indices) -> tuple[FloatArray, float]:
+    def _factor(self, clique: Indices) -> tuple[Floats, float]:
         """A factor of the block, and its r-th eigenvalue over the first."""
         if len(clique) < self.rank:
             return np.zeros((len(clique), self.rank)), 0.0

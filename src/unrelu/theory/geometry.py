@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError
 from unrelu.base.tolerances import GEOMETRY_RESIDUAL, GEOMETRY_ZERO
 from unrelu.data.observations import Observations
@@ -33,8 +34,7 @@ __all__ = [
     "vertical_rotation",
 ]
 
-FloatArray = NDArray[np.float64]
-Apply = Callable[[FloatArray], FloatArray]
+Apply = Callable[[Floats], Floats]
 
 # The iteration starts from this many random vectors: with one, a start orthogonal to the answer would mislead it.
 STARTS = 4
@@ -44,7 +44,7 @@ KEPT = 8
 MOST_ITERATIONS = 500
 
 
-def vertical_rotation(U: ArrayLike, D: ArrayLike) -> FloatArray:
+def vertical_rotation(U: ArrayLike, D: ArrayLike) -> Floats:
     """The skew R for which UR is the vertical part of D: GR + RG = UᵀD − DᵀU with G = UᵀU.
 
     The paper only asserts that a projection exists (Hoffman's bound, eq. (hoffman)); this is its closed form. In the
@@ -74,12 +74,12 @@ def vertical_rotation(U: ArrayLike, D: ArrayLike) -> FloatArray:
     return V @ ((V.T @ (product - product.T) @ V) * inverse) @ V.T
 
 
-def vertical_part(U: ArrayLike, D: ArrayLike) -> FloatArray:
+def vertical_part(U: ArrayLike, D: ArrayLike) -> Floats:
     """The orthogonal projection of D onto the vertical space {UR : R + Rᵀ = 0}, eq. (defi:verticalspace)."""
     return as_factor(U) @ vertical_rotation(U, D)
 
 
-def horizontal_part(U: ArrayLike, D: ArrayLike) -> FloatArray:
+def horizontal_part(U: ArrayLike, D: ArrayLike) -> Floats:
     """The orthogonal projection of D onto the horizontal space {D : UᵀD = DᵀU}, eq. (defi:horizontalspace).
 
     Examples
@@ -93,7 +93,7 @@ def horizontal_part(U: ArrayLike, D: ArrayLike) -> FloatArray:
     return _direction(D, U) - vertical_part(U, D)
 
 
-def vertical_basis(U: ArrayLike) -> FloatArray:
+def vertical_basis(U: ArrayLike) -> Floats:
     """An orthonormal basis of the vertical space, shape (r(r − 1)/2, n, r), for U of rank at least r − 1.
 
     With UᵀU = VGVᵀ its members are U(v_i v_jᵀ − v_j v_iᵀ)/√(g_i + g_j), i < j.
@@ -113,7 +113,7 @@ def vertical_basis(U: ArrayLike) -> FloatArray:
     return np.einsum("na,kab->knb", factor, rotations) / np.sqrt(g[i] + g[j])[:, None, None]
 
 
-def lift(U: ArrayLike, D: ArrayLike, at: ArrayLike | None = None) -> FloatArray:
+def lift(U: ArrayLike, D: ArrayLike, at: ArrayLike | None = None) -> Floats:
     """lift_U(ξ): the one horizontal vector at U that stands for the tangent vector ξ at [U].
 
     ξ is given by any direction D at any member ``at`` = UQ of the class; D is carried to U by Qᵀ and its vertical part,
@@ -152,7 +152,7 @@ def lift(U: ArrayLike, D: ArrayLike, at: ArrayLike | None = None) -> FloatArray:
     return horizontal_part(factor, direction)
 
 
-def aligned_direction(U: ArrayLike, V: ArrayLike) -> FloatArray:
+def aligned_direction(U: ArrayLike, V: ArrayLike) -> Floats:
     """VPQᵀ − U with VᵀU = PΣQᵀ: from U to the member of [V] nearest to it; it is horizontal at U, eq. (eutus).
 
     Along it geodesic strong convexity is strong convexity in Euclidean space:
@@ -207,14 +207,14 @@ class Landscape:
         """The paper's objective, seen entries only; in double precision whatever the data."""
         return cls(PSDProblem(observations.in_doubles.seen_only, rank))
 
-    def _scaled(self, U: ArrayLike) -> FloatArray:
+    def _scaled(self, U: ArrayLike) -> Floats:
         return as_factor(U, "U", self.problem.size) / np.sqrt(self.problem.observations.unit)
 
     def value(self, U: ArrayLike) -> float:
         """F(U), eq. (MC)."""
         return self.problem.observations.unit**2 * self.problem.evaluate(self._scaled(U)).value
 
-    def gradient(self, U: ArrayLike) -> FloatArray:
+    def gradient(self, U: ArrayLike) -> Floats:
         """The Riemannian gradient lifted to U: ½(Z + Zᵀ)U with Z = (UUᵀ − M)_Ω; horizontal, as F is constant along [U].
 
         Printed in eq. (gd): (Z + Zᵀ)U, which is twice that; and in eq. (grad): ZU, right for symmetric M and Ω only.
@@ -222,13 +222,13 @@ class Landscape:
         gradient = self.problem.evaluate(self._scaled(U)).gradient
         return horizontal_part(U, gradient * self.problem.observations.unit**1.5)
 
-    def euclidean_hessian(self, U: ArrayLike, D: ArrayLike) -> FloatArray:
+    def euclidean_hessian(self, U: ArrayLike, D: ArrayLike) -> Floats:
         """∇²F(U)[D]; ⟨D, ·⟩ is ½‖(UDᵀ + DUᵀ)_Ω‖_F² + ⟨DDᵀ, (UUᵀ − M)_Ω⟩, eq. (hess:direc)."""
         point = self.problem.evaluate(self._scaled(U))
         product: Any = self.problem.hessian(point, _direction(D, U))
         return product * self.problem.observations.unit
 
-    def hessian(self, U: ArrayLike, D: ArrayLike) -> FloatArray:
+    def hessian(self, U: ArrayLike, D: ArrayLike) -> Floats:
         """Hess F([U]) applied to ξ, lifted: the horizontal part of ∇²F(U)[lift_U(ξ)], eq. (gd Hess).
 
         D may be any representative of ξ at U; the quotient is a manifold only where U has full rank.
@@ -250,7 +250,7 @@ class Landscape:
         pattern = Pattern(self.problem.observations, self.problem.kernel)
         point, unit = self.problem.evaluate(self._scaled(factor)), self.problem.observations.unit
 
-        def apply(D: FloatArray) -> FloatArray:
+        def apply(D: Floats) -> Floats:
             product: Any = self.problem.hessian(point, D)
             return product * unit
 
@@ -274,7 +274,7 @@ class Curvature:
     """
 
     gamma: float
-    direction: FloatArray
+    direction: Floats
     residual: float
     rounding: float
 
@@ -315,7 +315,7 @@ def curvature(mask: Mask, U: ArrayLike, rng: Any = None) -> Curvature:
     return Curvature(max(2 * half, 0.0), direction, 2 * residual, 2 * GEOMETRY_ZERO * scale)
 
 
-def _smallest(pattern: Pattern, U: FloatArray, apply: Apply, rng: Any) -> tuple[float, FloatArray, float, float]:
+def _smallest(pattern: Pattern, U: Floats, apply: Apply, rng: Any) -> tuple[float, Floats, float, float]:
     """Smallest eigenvalue of a symmetric operator on the horizontal space, its vector, residual and the scale.
 
     Davidson's method: a basis grows by preconditioned residuals of the two lowest Ritz vectors and is cut to a few when
@@ -329,15 +329,15 @@ def _smallest(pattern: Pattern, U: FloatArray, apply: Apply, rng: Any) -> tuple[
     scale = 2 * float(np.linalg.norm(U, 2)) ** 2
     inverse = np.linalg.inv(blocks + 1e-10 * scale * np.eye(r))
 
-    def operator(x: FloatArray) -> FloatArray:
+    def operator(x: Floats) -> Floats:
         return horizontal_part(U, apply(x.reshape(n, r))).ravel()
 
-    def precondition(x: FloatArray) -> FloatArray:
+    def precondition(x: Floats) -> Floats:
         return np.einsum("iab,ib->ia", inverse, x.reshape(n, r)).ravel()
 
     generator = own_generator(rng)
     basis, images = np.zeros((0, n * r)), np.zeros((0, n * r))
-    wanted: FloatArray = generator.standard_normal((STARTS, n * r))
+    wanted: Floats = generator.standard_normal((STARTS, n * r))
     for _ in range(MOST_ITERATIONS):
         added = 0
         for x in wanted:
@@ -362,7 +362,7 @@ def _smallest(pattern: Pattern, U: FloatArray, apply: Apply, rng: Any) -> tuple[
     return float(values[0]), x.reshape(n, r), size, scale
 
 
-def _orthogonal_to(basis: FloatArray, x: FloatArray) -> FloatArray | None:
+def _orthogonal_to(basis: Floats, x: Floats) -> Floats | None:
     """The part of a vector that is new to an orthonormal basis, of length 1; None if there is none."""
     for _ in range(2):  # twice is enough
         before = float(np.linalg.norm(x))
@@ -374,14 +374,14 @@ def _orthogonal_to(basis: FloatArray, x: FloatArray) -> FloatArray | None:
     return x
 
 
-def _direction(D: ArrayLike, U: ArrayLike, name: str = "D") -> FloatArray:
+def _direction(D: ArrayLike, U: ArrayLike, name: str = "D") -> Floats:
     direction = np.asarray(D, dtype=np.float64)
     if direction.shape != np.shape(U):
         raise InputError(f"{name} must have the shape of U, {np.shape(U)}, got {direction.shape}")
     return direction
 
 
-def _require_full_rank(U: FloatArray) -> None:
+def _require_full_rank(U: Floats) -> None:
     values = np.linalg.svd(U, compute_uv=False)
     if not values[-1] > GEOMETRY_ZERO * values[0]:
         raise InputError(

@@ -9,17 +9,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools
 from unrelu.base.tolerances import PARTITION_RANK
 from unrelu.theory.partition import Partition
 
 __all__ = ["Link", "links_by_paths", "links_by_span", "seen_between"]
 
-BoolArray = NDArray[np.bool_]
 # A step from one group to another.
 Link: TypeAlias = tuple[int, int]
 
 
-def seen_between(partition: Partition, seen: BoolArray, k: int, j: int) -> tuple[int, bool]:
+def seen_between(partition: Partition, seen: Bools, k: int, j: int) -> tuple[int, bool]:
     """How many entries were seen between two groups, and whether their products span the r×r matrices."""
     block = seen[np.ix_(partition.groups[k], partition.groups[j])]
     block = block | seen[np.ix_(partition.groups[j], partition.groups[k])].T
@@ -41,7 +41,7 @@ def _unit_rows(block: NDArray[np.float64]) -> NDArray[np.float64]:
     return block / np.where(lengths > 0, lengths, 1)
 
 
-def links_by_span(partition: Partition, seen: BoolArray) -> list[Link]:
+def links_by_span(partition: Partition, seen: Bools) -> list[Link]:
     """A forest of steps between groups whose products span the r×r matrices."""
     part = list(range(len(partition.groups)))
     links = []
@@ -53,7 +53,7 @@ def links_by_span(partition: Partition, seen: BoolArray) -> list[Link]:
     return links
 
 
-def links_by_paths(partition: Partition, seen: BoolArray) -> tuple[list[Link], int]:
+def links_by_paths(partition: Partition, seen: Bools) -> tuple[list[Link], int]:
     """A forest of shortest paths over fully seen blocks, and how many trees it has."""
     member = sp.csr_array(partition.membership.T)
     waiting = {k for k, group in enumerate(partition.groups) if len(group)}

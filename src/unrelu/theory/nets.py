@@ -6,13 +6,11 @@ from functools import lru_cache
 from math import acos, asin, ceil, cos, pi, sin
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError
 
 __all__ = ["EPSILON", "covering_bound", "sphere_net"]
-
-FloatArray = NDArray[np.float64]
 
 # The paper's net: chords of at most ¼, which is an angle below π/12 (Lemma union-C: 31/32 > cos π/12).
 EPSILON = 0.25
@@ -20,7 +18,7 @@ EPSILON = 0.25
 MOST_NET_RANK = 5
 
 
-def sphere_net(rank: int, epsilon: float = EPSILON) -> FloatArray:
+def sphere_net(rank: int, epsilon: float = EPSILON) -> Floats:
     """An ε-net of the unit sphere (Definition eps-net): every unit vector is within ε of one of these.
 
     Not the smallest, which nobody knows, but built so that the covering holds by construction; the tests count at
@@ -44,12 +42,12 @@ def sphere_net(rank: int, epsilon: float = EPSILON) -> FloatArray:
         raise InputError(f"nets are built for ranks from 1 to {MOST_NET_RANK}, got {rank}; use centres='rows'")
     if not 0 < epsilon <= 2:
         raise InputError(f"epsilon must be above 0 and at most 2, got {epsilon!r}")
-    net: FloatArray = _net(rank, 2 * asin(epsilon / 2)).copy()
+    net: Floats = _net(rank, 2 * asin(epsilon / 2)).copy()
     return net
 
 
 @lru_cache(maxsize=8)
-def _net(rank: int, angle: float) -> FloatArray:
+def _net(rank: int, angle: float) -> Floats:
     """Unit vectors within ``angle`` of every unit vector, by circles of latitude.
 
     A point at polar angle φ, within δ of that of its circle, φ_k, and within ψ along it, is at most d away with

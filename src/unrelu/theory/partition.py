@@ -13,6 +13,7 @@ from math import asin, cos, pi
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.errors import InputError
 from unrelu.base.tolerances import PARTITION_RANK
 from unrelu.theory.nets import EPSILON, sphere_net
@@ -26,9 +27,6 @@ __all__ = [
     "orthant_partition",
     "sector_partition",
 ]
-
-FloatArray = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # Half the opening of the paper's cones: u lies in C_k if its angle to a_k is at most π/12.
 CONE = pi / 12
@@ -55,7 +53,7 @@ class Partition:
 
     size: int
     groups: tuple[Indices, ...]
-    blocks: tuple[FloatArray, ...]
+    blocks: tuple[Floats, ...]
     labels: tuple[str, ...]
     kind: str
 
@@ -107,12 +105,12 @@ class Partition:
         )
 
     @property
-    def eigenvalues(self) -> FloatArray:
+    def eigenvalues(self) -> Floats:
         """The smallest eigenvalue of U_kᵀU_k of each group; 0 for a group of fewer than r rows."""
         return np.array([_least_eigenvalue(block) for block in self.blocks])
 
     @property
-    def conditions(self) -> FloatArray:
+    def conditions(self) -> Floats:
         """σ_r/σ_1 of each block: zero to rounding where its rank is below r."""
         return np.array([_condition(block) for block in self.blocks])
 
@@ -123,20 +121,20 @@ class Partition:
         return full
 
 
-def _least_eigenvalue(block: FloatArray) -> float:
+def _least_eigenvalue(block: Floats) -> float:
     if block.shape[0] < block.shape[1]:
         return 0.0
     return float(np.linalg.svd(block, compute_uv=False)[-1]) ** 2
 
 
-def _condition(block: FloatArray) -> float:
+def _condition(block: Floats) -> float:
     if block.shape[0] < block.shape[1]:
         return 0.0
     values = np.linalg.svd(block, compute_uv=False)
     return float(values[-1] / values[0]) if values[0] else 0.0
 
 
-def _of_factor(U: FloatArray, groups: list[Indices], labels: list[str], kind: str) -> Partition:
+def _of_factor(U: Floats, groups: list[Indices], labels: list[str], kind: str) -> Partition:
     return Partition(len(U), tuple(groups), tuple(U[group] for group in groups), tuple(labels), kind)
 
 
@@ -245,7 +243,7 @@ def in_cones(points: ArrayLike, centres: ArrayLike, angle: float = CONE) -> NDAr
     return inside
 
 
-def _separated_rows(U: FloatArray) -> FloatArray:
+def _separated_rows(U: Floats) -> Floats:
     """Row directions, each more than ¼ from those before it, until every row is within ¼ of one."""
     lengths = np.linalg.norm(U, axis=1)
     directions = U[lengths > 0] / lengths[lengths > 0, None]

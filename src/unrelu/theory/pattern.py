@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.base.arrays import Bools, Floats
 from unrelu.base.errors import InputError
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel, kernel_for
@@ -17,8 +18,6 @@ from unrelu.model.losses import squared_loss
 
 __all__ = ["Mask", "Pattern", "as_factor", "own_generator"]
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 # What callers may pass for Ω: a boolean n×n array (true: seen), the observations themselves, or a Pattern.
 Mask: TypeAlias = "ArrayLike | Observations | Pattern"
 
@@ -77,10 +76,10 @@ class Pattern:
         return self.observations.size
 
     @cached_property
-    def mask(self) -> BoolArray:
+    def mask(self) -> Bools:
         """Ω as an n×n array of bytes: for the checks of assumptions, which look at whole blocks."""
         everything = slice(0, self.size)
-        seen: BoolArray = ~np.isnan(self.observations.block(everything, everything))
+        seen: Bools = ~np.isnan(self.observations.block(everything, everything))
         return seen
 
     @cached_property
@@ -94,7 +93,7 @@ class Pattern:
         return self if self.symmetric else Pattern.of(self.mask | self.mask.T)
 
     @cached_property
-    def diagonal(self) -> FloatArray:
+    def diagonal(self) -> Floats:
         """1.0 where the diagonal entry was seen, else 0.0."""
         return self.observations.source.diagonal_seen().astype(np.float64)
 
@@ -108,12 +107,12 @@ class Pattern:
             observations = Observations.of(np.where(self.mask, 1.0, np.nan), threshold=None)
         return kernel_for(observations, squared_loss())
 
-    def gram(self, U: FloatArray, D: FloatArray) -> FloatArray:
+    def gram(self, U: Floats, D: Floats) -> Floats:
         """½φ*φ(D) = (S ∘ (UDᵀ + DUᵀ))U."""
         product: Any = self.kernel.curvature(U, D, None)
         return product
 
-    def image(self, U: FloatArray, D: FloatArray) -> float:
+    def image(self, U: Floats, D: Floats) -> float:
         """‖φ(D)‖_F² = ‖(UDᵀ + DUᵀ)_Ω‖_F², entries (i, j) and (j, i) both counted.
 
         Examples
@@ -124,12 +123,12 @@ class Pattern:
         """
         return 2 * float(np.vdot(D, self.gram(U, D)))
 
-    def row_blocks(self, U: FloatArray) -> NDArray[np.float64]:
+    def row_blocks(self, U: Floats) -> NDArray[np.float64]:
         """The diagonal blocks Σ_j S_ij u_j u_jᵀ + S_ii u_i u_iᵀ of ½φ*φ, one r×r matrix per row."""
         n, r = U.shape
         products = np.einsum("ia,ib->iab", U, U).reshape(n, r * r)
 
-        def visit(pairs: PairsSeen, sums: FloatArray) -> None:
+        def visit(pairs: PairsSeen, sums: Floats) -> None:
             weights = pairs.seen.astype(np.float64)
             sums[pairs.rows] += weights @ products[pairs.cols]
             if not pairs.diagonal:
@@ -152,7 +151,7 @@ def own_generator(rng: Any) -> np.random.Generator:
     return np.random.default_rng(OWN_STREAM if rng is None else [rng, *OWN_STREAM])
 
 
-def as_factor(U: ArrayLike, name: str = "U", size: int | None = None) -> FloatArray:
+def as_factor(U: ArrayLike, name: str = "U", size: int | None = None) -> Floats:
     """A finite factor of shape (n, r) in double precision, or a sentence about what came instead.
 
     Examples

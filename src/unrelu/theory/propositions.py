@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from math import cos, exp, lgamma, log, log2, pi, sin, sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError
 
 __all__ = [
@@ -18,8 +19,6 @@ __all__ = [
     "proposition_noiseless",
     "proposition_noisy",
 ]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def all_orthants_probability(n: int, rank: int) -> float:
     return float(min(poisson[n] / exp(n * log(n) - n - lgamma(n + 1)), 1.0))
 
 
-def _twice(chances: FloatArray) -> FloatArray:
+def _twice(chances: Floats) -> Floats:
     """The distribution of the sum of two independent counts, up to the same count."""
     n = len(chances)
     if n <= 4096:
@@ -143,7 +142,7 @@ def cone_probability(rank: int, angle: float = pi / 12, *, printed: bool = False
     return float(betainc((rank - 1) / 2, 0.5, 1 - cos(angle) ** 2)) / 2
 
 
-def orthant_second_moment(signs: ArrayLike) -> FloatArray:
+def orthant_second_moment(signs: ArrayLike) -> Floats:
     """E[uuᵀ | u in an orthant] for standard Gaussian u: (1 − 2/π)I + (2/π)ssᵀ with the signs s of the orthant.
 
     Printed with s = e, the all-one vector, for every orthant; right for the first. Its smallest eigenvalue is

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from math import cos, pi
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError
 from unrelu.theory.assumptions import AssumptionReport, check_assumption_3
 from unrelu.theory.partition import Partition, cone_partition, sector_partition
 from unrelu.theory.pattern import as_factor
 
 __all__ = ["ThresholdLimits", "check_threshold", "threshold_limits"]
-
-FloatArray = NDArray[np.float64]
 
 
 def check_threshold(U: ArrayLike, threshold: float, partition: Partition | None = None) -> AssumptionReport:
@@ -99,7 +98,7 @@ def _printed(partition: Partition, apart: int, cosine: float) -> float:
     return cosine * min(x * y for x, y in zip(shortest, shortest[apart:], strict=False))
 
 
-def _weakest_link(weights: FloatArray) -> float:
+def _weakest_link(weights: Floats) -> float:
     """The smallest weight in a spanning tree of largest weights (Prim's algorithm)."""
     K = len(weights)
     best, outside, weakest = weights[0].copy(), np.ones(K, bool), float("inf")

@@ -20,14 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.data.observations import Observations
 from unrelu.uncertainty.covariance import Covariance
 from unrelu.uncertainty.sensitivity import RowFormula
 
 __all__ = ["BeyondLinear"]
-
-Doubles = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # A mirror image whose misfit is higher by less than so many times σ² may be the right one: beyond it, its likelihood is
 # less than exp(−8) of the other's.
@@ -54,11 +52,11 @@ class BeyondLinear:
         Size of the rows along each column of the basis.
     """
 
-    factor: Doubles
-    covariance: Doubles
-    mirror: Doubles
+    factor: Floats
+    covariance: Floats
+    mirror: Floats
     sigma: float
-    scales: Doubles
+    scales: Floats
 
     @classmethod
     def of(
@@ -83,18 +81,18 @@ class BeyondLinear:
                 mirror[i] = 2 * along * weakest if raised <= TOLD_APART * sigma**2 else 0
         return cls(factor, covariance, mirror, sigma, scales)
 
-    def variances(self, i: Indices, j: Indices, whole: Covariance | None = None) -> Doubles:
+    def variances(self, i: Indices, j: Indices, whole: Covariance | None = None) -> Floats:
         """What is to be added to σ² times the linear variance of some entries; ``whole`` if it is known."""
         products = np.einsum("ekl,ekl->e", self.covariance[i], self.covariance[j]) * np.where(i == j, 2, 1)
         if whole is not None:  # of rows alone is part of it
             products = np.maximum(products, whole.bends(i, j))
         squares = products * self.sigma**4
         one, other = (np.einsum("ek,ek->e", self.mirror[a], self.factor[b]) for a, b in ((i, j), (j, i)))
-        found: Doubles = squares + np.where(i == j, 0, one**2 + other**2)
+        found: Floats = squares + np.where(i == j, 0, one**2 + other**2)
         return found
 
 
-def _raised(observations: Observations, factor: Doubles, parts: tuple[Doubles, Doubles], i: int, along: float) -> float:
+def _raised(observations: Observations, factor: Floats, parts: tuple[Floats, Floats], i: int, along: float) -> float:
     """By how much mirroring row i raises Σ w (u_i·u_j − m_ij)² over the others that it sees.
 
     ``parts`` are those of all rows along the normal of the mirror, and their standard errors.

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.tolerances import COVARIANCE_OPEN, COVARIANCE_ZERO
 
 __all__ = ["MOST_UNKNOWNS", "Covariance"]
 
-Doubles = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Counts = NDArray[np.uint8]
 
 # Largest m·r for which the dense way is taken: about a tenth of a second.
@@ -36,9 +35,9 @@ class Bend:
     that, and the rows give way by ``answer``: rows that turn together keep their lengths.
     """
 
-    one: Doubles
-    other: Doubles
-    answer: Doubles
+    one: Floats
+    other: Floats
+    answer: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +59,15 @@ class Covariance:
         Of the directions in which noise moves the rows furthest.
     """
 
-    basis: Doubles
-    moves: Doubles
-    unseen: Doubles
-    alone: Doubles
-    scales: Doubles
+    basis: Floats
+    moves: Floats
+    unseen: Floats
+    alone: Floats
+    scales: Floats
     weakest: list[Bend]
 
     @classmethod
-    def of(cls, basis: NDArray[np.floating[Any]], times: Counts, scales: Doubles, *, one: bool) -> Covariance:
+    def of(cls, basis: NDArray[np.floating[Any]], times: Counts, scales: Floats, *, one: bool) -> Covariance:
         """From how often each pair was seen, an (m, m) table with at most 1 on its diagonal.
 
         Every row must see r independent others: its own block has an inverse.
@@ -99,7 +98,7 @@ class Covariance:
         unseen, alone = full[:, zero].reshape(m, r, -1), np.matmul(halves, halves)
         return cls(V, moves.reshape(m, r, m, r), unseen, alone, scales, bends)
 
-    def variances(self, i: Indices, j: Indices) -> Doubles:
+    def variances(self, i: Indices, j: Indices) -> Floats:
         """Variance of some entries for unit noise; infinite where the seen entries leave them open."""
         V = self.basis
         across = np.einsum("ek,ekl,el->e", V[j], self.moves[i, :, j, :], V[i])
@@ -109,7 +108,7 @@ class Covariance:
         size = np.sqrt(_forms(self.alone[i], V[j]) + _forms(self.alone[j], V[i]))
         return np.where(np.linalg.norm(pushed, axis=1) > COVARIANCE_OPEN * size, np.inf, np.maximum(found, 0))
 
-    def bends(self, i: Indices, j: Indices) -> Doubles:
+    def bends(self, i: Indices, j: Indices) -> Floats:
         """Mean square, for unit noise, of what linearising leaves out along the weakest directions."""
         trace, squares = np.zeros(len(i)), np.zeros(len(i))
         V = self.basis
@@ -123,19 +122,19 @@ class Covariance:
         return trace**2 + 2 * squares
 
 
-def _products(one: Doubles, other: Doubles) -> Doubles:
+def _products(one: Floats, other: Floats) -> Floats:
     """Row by row."""
-    found: Doubles = np.einsum("ek,ek->e", one, other)
+    found: Floats = np.einsum("ek,ek->e", one, other)
     return found
 
 
-def _forms(matrices: Doubles, vectors: Doubles) -> Doubles:
+def _forms(matrices: Floats, vectors: Floats) -> Floats:
     """vᵀCv for each."""
-    found: Doubles = np.einsum("ek,ekl,el->e", vectors, matrices, vectors)
+    found: Floats = np.einsum("ek,ekl,el->e", vectors, matrices, vectors)
     return found
 
 
-def _bends(V: Doubles, weights: Doubles, scales: Doubles, far: Doubles, seen: Doubles, inverse: Doubles) -> list[Bend]:
+def _bends(V: Floats, weights: Floats, scales: Floats, far: Floats, seen: Floats, inverse: Floats) -> list[Bend]:
     """All pairs of directions; the answer to a change Q of the seen entries is −A⁺JᵀWQ, A⁺ = seen·inverse·seenᵀ."""
     found, weights = [], weights.copy()
     weights[np.diag_indices_from(weights)] *= 2  # the derivative of a diagonal entry is 2v_i
@@ -149,7 +148,7 @@ def _bends(V: Doubles, weights: Doubles, scales: Doubles, far: Doubles, seen: Do
     return found
 
 
-def _normal_matrix(V: Doubles, weights: Doubles) -> Doubles:
+def _normal_matrix(V: Floats, weights: Floats) -> Floats:
     """JᵀWJ, an array of shape (m, r, m, r), for weights of pairs; the derivative of a diagonal entry is 2v_i."""
     m = len(V)
     off = weights.copy()

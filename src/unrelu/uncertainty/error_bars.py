@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.errors import InputError, is_number, unknown_name
 from unrelu.base.tolerances import ERROR_BARS_ACCURATE, ERROR_BARS_PROBED
 from unrelu.data.observations import Observations
@@ -24,10 +25,6 @@ from unrelu.uncertainty.passes import pair_residuals, seen_alike
 from unrelu.uncertainty.sensitivity import RowFormula, Samples, System, spanning
 
 __all__ = ["EXACT", "PAIRS", "ROWS", "SAMPLED", "ErrorBars", "Noise", "pairs_checked"]
-
-Array = NDArray[np.floating[Any]]
-Doubles = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 PAIRS = ("auto", "one", "independent")
 ROWS, EXACT, SAMPLED = METHODS = ("row formula", "exact solves", "perturb-and-solve")
@@ -237,7 +234,7 @@ class ErrorBars:
         half = errors * errors.dtype.type(stdtrit(freedom, (1 + level) / 2) if freedom > 0 else 1.0)
         return centre - half, centre + half
 
-    def _errors(self, i: Indices, j: Indices, method: str) -> Doubles:
+    def _errors(self, i: Indices, j: Indices, method: str) -> Floats:
         fit = self._fit
         variances = np.full(len(i), np.inf)
         if fit.rows is None or not np.isfinite(fit.noise.sigma):
@@ -256,7 +253,7 @@ class ErrorBars:
         rounding = float(np.finfo(self.factor.dtype).eps) * np.sqrt(self.factor.shape[1]) * length[i] * length[j]
         return np.hypot(np.sqrt(variances), rounding) * fit.unit
 
-    def _variances(self, i: Indices, j: Indices, method: str) -> Doubles:
+    def _variances(self, i: Indices, j: Indices, method: str) -> Floats:
         """Of entries among the rows that are kept, in units of ``fit.unit`` squared."""
         fit = self._fit
         assert fit.rows is not None
@@ -273,7 +270,7 @@ class ErrorBars:
         return np.maximum(linear, 0) * fit.beyond.sigma**2 + fit.beyond.variances(a, b, whole)
 
     @owning_the_cores()
-    def _exact(self, a: Indices, b: Indices) -> Doubles:
+    def _exact(self, a: Indices, b: Indices) -> Floats:
         system = self._system()
         return np.array([system.variance(*pair) for pair in zip(a.tolist(), b.tolist(), strict=True)])
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array
 from unrelu.kernels import Kernel
 from unrelu.kernels.protocol import PairsSeen
 
@@ -30,8 +31,6 @@ __all__ = [
     "selection_products",
     "squared_weights",
 ]
-
-Array = NDArray[np.floating[Any]]
 
 # Entries this many standard deviations from the threshold are on their side whatever the noise does.
 FAR = 6.0

@@ -8,8 +8,8 @@ side find it; rows whose entries it moves by more than their standard errors all
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unrelu.base.arrays import Bools, Floats
 from unrelu.base.budget import phase
 from unrelu.base.tolerances import RIVALS_APART, RIVALS_NEARLY_AS_LOW
 from unrelu.data.observations import Observations
@@ -22,9 +22,6 @@ from unrelu.solvers.side_by_side import MOST_UNKNOWNS, all_of_many
 from unrelu.uncertainty.error_bars import ErrorBars
 
 __all__ = ["rows_with_rivals"]
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 # Starts; by how many times σ² the squares of a rival may be higher; standard errors by which it must differ.
 STARTS = 48

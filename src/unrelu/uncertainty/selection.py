@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.data.observations import Observations
 from unrelu.model.losses import squared_loss
 from unrelu.problems.psd import PSDProblem
@@ -22,9 +23,6 @@ from unrelu.uncertainty.sensitivity import System
 
 __all__ = ["SHIFTED", "in_words", "shifts"]
 
-Doubles = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
 # Intervals are called in question where entries are shifted by more than so many of their standard errors, as the
 # median over random unseen ones. docs/error-bars.md has what was measured.
 SHIFTED = 0.5
@@ -32,7 +30,7 @@ SHIFTED = 0.5
 
 def shifts(
     system: System, observations: Observations, U: NDArray[np.floating[Any]], sigma: float, i: Indices, j: Indices
-) -> Doubles:
+) -> Floats:
     """Expected shift of some entries, to first order, in units of ``observations.unit``.
 
     Parameters
@@ -52,7 +50,7 @@ def shifts(
     pull, weights = selection_products(kernel, U, system.basis, selection)
     d, _ = system.solve(pull, weights=weights)
     V = system.rows.basis
-    moved: Doubles = np.einsum("ek,ek->e", V[i], d[j]) + np.einsum("ek,ek->e", V[j], d[i])
+    moved: Floats = np.einsum("ek,ek->e", V[i], d[j]) + np.einsum("ek,ek->e", V[j], d[i])
     return moved
 
 

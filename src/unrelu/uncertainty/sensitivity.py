@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.tolerances import SENSITIVITY_OPEN, SENSITIVITY_SOLVED, SENSITIVITY_SPAN
 from unrelu.kernels import Kernel
 from unrelu.kernels.memory import require_memory
@@ -30,9 +31,6 @@ from unrelu.uncertainty.passes import noise_products, row_blocks, seen_evenly, s
 
 __all__ = ["RowFormula", "Samples", "System", "spanning"]
 
-Array = NDArray[np.floating[Any]]
-Doubles = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Counts = NDArray[np.uint8]
 
 # A row whose block is worse conditioned than this sees fewer than r independent others.
@@ -79,9 +77,9 @@ class RowFormula:
         Rows that see fewer than r independent others: their block has no inverse.
     """
 
-    basis: Doubles
-    inverse: Doubles
-    covariance: Doubles
+    basis: Floats
+    inverse: Floats
+    covariance: Floats
     one: bool
     even: bool
     weak: NDArray[np.bool_]
@@ -102,7 +100,7 @@ class RowFormula:
         even = not one or seen_evenly(kernel)
         return cls(basis.astype(np.float64, copy=False), np.asarray(inverse, float), covariance, one, even, weak)
 
-    def variances(self, i: Indices, j: Indices, times: Counts) -> Doubles:
+    def variances(self, i: Indices, j: Indices, times: Counts) -> Floats:
         """Variance of some entries for unit noise, where pair k was seen ``times[k]`` times.
 
         s_i + s_j with s_i = u_jᵀC_iu_j for an unseen pair; s_i + s_j − 2 s_i s_j/v for a seen one, whose own noise of
@@ -113,7 +111,7 @@ class RowFormula:
         both = np.where(times > 0, 2 * first * second / own, 0)
         return np.where(i == j, 4 * first, first + second - both)
 
-    def moved(self, i: Indices, j: Indices, times: Counts) -> Doubles:
+    def moved(self, i: Indices, j: Indices, times: Counts) -> Floats:
         """Variance of u_i·δu_j + u_j·δu_i: on seen pairs more than :meth:`variances`, as both rows follow the pair."""
         first, second = (_forms(self.covariance, self.basis, *place) for place in ((i, j), (j, i)))
         alone, other = (_forms(self.inverse, self.basis, *place) for place in ((i, j), (j, i)))
@@ -188,7 +186,7 @@ class System:
             return 2 * float(np.vdot(d, self.kernel.curvature(self.basis, d, self._squares)))
         return float(np.vdot(b, d))
 
-    def excess(self, i: Indices, j: Indices, variances: Doubles, signs: Doubles, *, share: float) -> float | None:
+    def excess(self, i: Indices, j: Indices, variances: Floats, signs: Floats, *, share: float) -> float | None:
         """By what factor the exact variance of these unseen pairs exceeds that of the rows alone, on average.
 
         One solve for b = Σ ± a_k/√v_k with random signs, whose bᵀA⁺b is the sum of all a_kᵀA⁺a_k/v_k but for mixed
@@ -233,7 +231,7 @@ class Samples:
     alone: Array
     unseen: Array
 
-    def variances(self, i: Indices, j: Indices, times: Counts) -> Doubles:
+    def variances(self, i: Indices, j: Indices, times: Counts) -> Floats:
         """Variance of some entries: the row formula plus the mean square by which samples differ from it.
 
         The two add up only as far as W is the best weighting. Under one noise per pair it is not on the diagonal, nor
@@ -253,7 +251,7 @@ class Samples:
         length = np.linalg.norm(self.rows.basis, axis=1)
         return np.where(moved > SENSITIVITY_OPEN * (length[i] + length[j]), np.inf, variances)
 
-    def _mean_square(self, moves: Array, i: Indices, j: Indices) -> Doubles:
+    def _mean_square(self, moves: Array, i: Indices, j: Indices) -> Floats:
         """Mean over the samples of (u_i·d_j + u_j·d_i)²."""
         V = self.rows.basis
         few, at = _distinct(i, len(V))
@@ -268,7 +266,7 @@ class Samples:
         return total / len(moves)
 
 
-def _inverses(blocks: Doubles) -> Doubles:
+def _inverses(blocks: Floats) -> Floats:
     """The inverses; of a block that is singular to rounding one that is huge, so that it is known for what it is."""
     try:
         return np.asarray(np.linalg.inv(blocks), np.float64)
@@ -287,7 +285,7 @@ def _distinct(index: Indices, size: int) -> tuple[Indices, Indices]:
     return np.flatnonzero(present), (np.cumsum(present) - 1)[index]
 
 
-def _forms(matrices: Doubles, V: Doubles, i: Indices, j: Indices) -> Doubles:
+def _forms(matrices: Floats, V: Floats, i: Indices, j: Indices) -> Floats:
     """v_jᵀ C_i v_j for every pair; as one product with all v vᵀ where whole rows are asked for."""
     for index, by_matrix in ((i, True), (j, False)):
         few, at = _distinct(index, len(V))
@@ -296,7 +294,7 @@ def _forms(matrices: Doubles, V: Doubles, i: Indices, j: Indices) -> Doubles:
             packed = matrices[:, upper[0], upper[1]] * np.where(upper[0] == upper[1], 1.0, 2.0)
             squares = V[:, upper[0]] * V[:, upper[1]]
             table = packed[few] @ squares.T if by_matrix else squares[few] @ packed.T
-            picked: Doubles = table[at, j if by_matrix else i]
+            picked: Floats = table[at, j if by_matrix else i]
             return picked
-    result: Doubles = np.einsum("ek,ek->e", np.matmul(matrices[i], V[j][..., None])[..., 0], V[j])
+    result: Floats = np.einsum("ek,ek->e", np.matmul(matrices[i], V[j][..., None])[..., 0], V[j])
     return result

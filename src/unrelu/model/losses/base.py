@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from unrelu.base.arrays import Array
 from unrelu.data.limits import Limits
 
-__all__ = ["Array", "Loss"]
-
-Array = NDArray[np.floating[Any]]
+__all__ = ["Loss"]
 
 
 class Loss:
@@ -40,7 +36,7 @@ class Loss:
     ...         np.divide(slope, cost, out=slope)
     ...         np.divide(1.0, cost**3, out=curvature)
     ...         np.subtract(cost, 1.0, out=cost)
-    >>> import unrelu
+    >>> import numpy as np, unrelu
     >>> U = np.random.default_rng(0).standard_normal((30, 2))
     >>> X = U @ U.T
     >>> X[2, 5] = X[5, 2] = 40.0  # a gross error

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from unrelu.base.arrays import Array
 from unrelu.data.limits import Limits
-from unrelu.model.losses.base import Array, Loss
+from unrelu.model.losses.base import Loss
 
 __all__ = ["Observed"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from unrelu.base.arrays import Array
 from unrelu.data.limits import Limits
-from unrelu.model.losses.base import Array
 from unrelu.model.losses.observed import Observed
 
 __all__ = ["OneSided"]

@@ -199,6 +199,16 @@ def test_chunks_come_back_in_order():
         assert map_chunks(lambda k: k * k, range(20)) == [k * k for k in range(20)]
 
 
+def test_a_kernel_is_shared_between_ranks_and_never_between_data():
+    X, unknown = asymmetric_instance()
+    problem = PSDProblem(Observations.of(X, unknown=unknown), 3, OneSided())
+    other = problem.at_rank(2)
+    assert other.kernel is problem.kernel
+    few = np.arange(10)
+    assert other.among(problem.observations.restricted(few)).kernel.size == 10
+    assert not other.seen_only.kernel.bounded
+
+
 def test_float32_stays_float32_through_every_pass():
     X, unknown = asymmetric_instance()
     problem = PSDProblem(Observations.of(X.astype(np.float32), unknown=unknown), 3, OneSided())

@@ -66,6 +66,7 @@ class PSDProblem:
         self.rank = rank
         self.loss = squared_loss() if loss is None else loss
         self._kernel_for = kernel
+        self._elder: PSDProblem | None = None  # whose kernel serves here too
         self._found_again: WeakKeyDictionary[Point, Any] = WeakKeyDictionary()
 
     @property
@@ -80,7 +81,9 @@ class PSDProblem:
 
     def at_rank(self, rank: int) -> PSDProblem:
         """The same data and loss at another rank; the kernel is shared."""
-        return PSDProblem(self.observations, rank, self.loss, lambda *_: self.kernel)
+        other = PSDProblem(self.observations, rank, self.loss, self._kernel_for)
+        other._elder = self
+        return other
 
     def among(self, observations: Observations, rank: int | None = None) -> PSDProblem:
         """The same loss and kind of kernel for other data."""
@@ -94,7 +97,7 @@ class PSDProblem:
     @cached_property
     def kernel(self) -> Kernel:
         """Passes for UUᵀ, over pairs."""
-        return self._kernel_for(self.observations, self.loss)
+        return self._kernel_for(self.observations, self.loss) if self._elder is None else self._elder.kernel
 
     @cached_property
     def bounded(self) -> bool:

@@ -110,7 +110,7 @@ class Observations:
         """‖M_Ω‖_F, the scale against which everything relative is measured."""
         return self._counts.norm
 
-    @property
+    @cached_property
     def unit(self) -> float:
         """The power of four nearest to the rms of the seen entries.
 
@@ -120,7 +120,7 @@ class Observations:
         size = self.norm / np.sqrt(self.count) if self.norm else abs(self.limits.threshold or 0.0)
         return power_of_four(float(size), LARGEST_UNIT) if size else 1.0
 
-    @property
+    @cached_property
     def scaled_norm(self) -> float:
         """‖M_Ω‖_F in units of ``unit``."""
         return self.norm / self.unit
@@ -130,7 +130,7 @@ class Observations:
         """The one value beyond which every unseen entry lies; None if there is none."""
         return self.limits.threshold
 
-    @property
+    @cached_property
     def scaled_threshold(self) -> float | None:
         """The threshold in units of ``unit``."""
         return None if self.threshold is None else self.threshold / self.unit
@@ -148,12 +148,18 @@ class Observations:
     @property
     def seen_only(self) -> Observations:
         """The same with nothing known of the entries that were not seen."""
-        return self if self.limits.nothing else replace(self, limits=Limits())
+        return self if self.limits.nothing else self.with_limits(Limits())
 
     @property
     def in_doubles(self) -> Observations:
         """The same in double precision."""
-        return self if self.dtype == np.float64 else replace(self, source=self.source.in_dtype(np.float64))
+        if self.dtype == np.float64:
+            return self
+        return replace(self, source=self.source.in_dtype(np.float64), scanned=self._counts)
+
+    def with_limits(self, limits: Limits) -> Observations:
+        """The same values with something else known of the entries that were not seen."""
+        return self if limits is self.limits else replace(self, limits=limits, scanned=self._counts)
 
     def block(self, rows: Place, cols: Place) -> Array:
         """Values of one block, NaN where unseen; a view where that is possible."""

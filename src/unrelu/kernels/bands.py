@@ -7,7 +7,7 @@ one trip to memory. Pattern and values need not be symmetric, and nothing here i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -69,7 +69,7 @@ class BandKernel:
     def __init__(self, observations: Observations, loss: Loss) -> None:
         n, self.dtype = observations.size, observations.dtype
         self.size, self.count = n, observations.count
-        observations = replace(observations, limits=loss.heard(observations.limits))
+        observations = observations.with_limits(loss.heard(observations.limits))
         self.bounded = not observations.limits.nothing
         require_memory(n * n * (self.dtype.itemsize + 2), f"a {n}×{n} matrix")
         height = max(1, BAND_ENTRIES // n)

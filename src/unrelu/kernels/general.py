@@ -70,7 +70,7 @@ class GeneralKernel:
     constant = 0.0
 
     def __init__(self, observations: Observations, loss: Loss) -> None:
-        self._observations = replace(observations, limits=loss.heard(observations.limits))
+        self._observations = observations.with_limits(loss.heard(observations.limits))
         self._loss = loss.in_units(observations.unit)
         n, self.size, self.dtype = observations.size, observations.size, observations.dtype
         self.bounded = not self._observations.limits.nothing

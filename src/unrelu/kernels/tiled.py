@@ -7,7 +7,6 @@ symmetry halves the element-wise work; nothing n×n beyond the packed data is ev
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ class TiledKernel:
     """
 
     def __init__(self, observations: Observations, loss: Loss) -> None:
-        observations = replace(observations, limits=loss.heard(observations.limits))
+        observations = observations.with_limits(loss.heard(observations.limits))
         n, dtype = observations.size, observations.dtype
         self.size, self.dtype = n, dtype
         self.bounded = not observations.limits.nothing

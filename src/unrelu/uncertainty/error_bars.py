@@ -190,7 +190,7 @@ class ErrorBars:
         among = self._among(fit.kept)
         if some.size == 0 or among is None:
             return 0.0
-        listening = replace(among, limits=whole.limits.part(fit.kept, fit.kept))
+        listening = among.with_limits(whole.limits.part(fit.kept, fit.kept))
         U = self.factor[fit.kept] / self.factor.dtype.type(np.sqrt(fit.unit))
         with owning_the_cores():
             moved = np.abs(selection.shifts(self._system(), listening, U, sigma, i[some], j[some]))

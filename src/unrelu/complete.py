@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.auto.choices import choose, generator_of, kernel_of, problem_of, rank_checked, stopping_of, truth_checked
+from unrelu.auto.choices import choose, kernel_of, problem_of, rank_checked, stopping_of, truth_checked
 from unrelu.auto.escalate import SMALL
 from unrelu.auto.strategy import Once, Strategy, strategy_of
 from unrelu.auto.task import Attempts, Task
 from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import CompletionWarning, InputError
+from unrelu.base.generators import generator_of
 from unrelu.data.labels import listed_rows
 from unrelu.data.observations import Observations
 from unrelu.judge.remarks import remarks

@@ -13,6 +13,7 @@ from unrelu.base.alike import evened
 from unrelu.base.arrays import Indices
 from unrelu.base.budget import Budget, budget
 from unrelu.base.errors import InputError, is_number
+from unrelu.base.generators import generator_of
 from unrelu.distances.assemble import components, network_of
 from unrelu.distances.edges import real
 from unrelu.distances.held import Held
@@ -22,7 +23,6 @@ from unrelu.distances.options import (
     checked_seconds,
     chosen_effort,
     chosen_misfit,
-    generator_of,
     given_start,
 )
 from unrelu.distances.order import own_order

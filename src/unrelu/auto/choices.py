@@ -21,7 +21,6 @@ from unrelu.solvers import Solver
 __all__ = [
     "DEFAULT_METHOD",
     "choose",
-    "generator_of",
     "kernel_of",
     "problem_of",
     "rank_checked",
@@ -106,17 +105,3 @@ def truth_checked(truth: Any, n: int, labels: tuple[Any, ...] | None) -> Array:
         where = np.argwhere(np.ma.getmaskarray(truth) if np.ma.is_masked(truth) else ~np.isfinite(values))
         raise InputError(f"truth must be complete and finite, got gaps at {positions(where, len(where))}")
     return values
-
-
-def generator_of(rng: Any) -> np.random.Generator:
-    """A random stream of our own (SPEC 7): with the seed that drew the data it must not draw the same numbers again."""
-    try:
-        if isinstance(rng, bool):
-            raise TypeError
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise InputError(f"rng must be an integer ≥ 0, a numpy Generator or None, got {rng!r}") from None
-    try:
-        return generator.spawn(1)[0]
-    except TypeError:  # a bit generator without a seed sequence cannot spawn
-        return generator

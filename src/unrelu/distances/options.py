@@ -23,7 +23,6 @@ __all__ = [
     "checked_seconds",
     "chosen_effort",
     "chosen_misfit",
-    "generator_of",
     "given_start",
 ]
 
@@ -111,13 +110,3 @@ def checked_seconds(max_seconds: Any) -> float | None:
     if not (is_number(max_seconds) and max_seconds > 0):
         raise InputError(f"max_seconds must be a positive number, or None for no limit, got {max_seconds!r}")
     return float(max_seconds)
-
-
-def generator_of(rng: Any) -> np.random.Generator:
-    """A generator of our own: what the caller's would draw next stays as it was."""
-    try:
-        if isinstance(rng, bool):
-            raise TypeError
-        return np.random.default_rng(rng).spawn(1)[0]
-    except (TypeError, ValueError):
-        raise InputError(f"rng must be an integer ≥ 0, a numpy Generator or None, got {rng!r}") from None

@@ -53,6 +53,8 @@ class Answer:
         Whether ``certify`` proves the whole matrix.
     certified : ndarray of str, shape (n,)
         ``certify``'s word per row.
+    certified_components : ndarray of int, shape (n,)
+        Its groups of rows: what is proved of two rows is proved within a group.
     failures : list of (stage, kind, words)
         Exceptions and warnings.
     """
@@ -76,6 +78,7 @@ class Answer:
     cautious: bool = False
     unique: bool = False
     certified: NDArray[np.str_] | None = None
+    certified_components: NDArray[np.int64] | None = None
     failures: list[tuple[str, str, str]] = field(default_factory=list)
 
 
@@ -147,6 +150,7 @@ def _matrix(instance: Instance, answer: Answer, everything: bool) -> None:
         certificate = unrelu.certify(found["completion"])
         answer.unique = bool(certificate.unique)
         answer.certified = np.asarray(certificate.determinacy.level)
+        answer.certified_components = np.asarray(certificate.determinacy.components)
 
     if not _tried(answer, "complete", complete) or not _tried(answer, "determinacy", judge):
         return

@@ -178,11 +178,14 @@ def proved(instance: Instance, answer: Answer) -> str | None:
     if not instance.exact or answer.values is None or answer.components is None or answer.levels is None:
         return None
     gaps = np.abs(answer.values - instance.truth)
-    for who, levels in (("the completion", answer.levels), ("certify", answer.certified)):
-        if levels is None:
+    for who, levels, groups in (
+        ("the completion", answer.levels, answer.components),
+        ("certify", answer.certified, answer.certified_components),
+    ):
+        if levels is None or groups is None:
             continue
         rows = levels == "proved"
-        pairs = rows[:, None] & rows & (answer.components[:, None] == answer.components)
+        pairs = rows[:, None] & rows & (groups[:, None] == groups)
         worst = float(np.where(pairs, gaps, 0.0).max())
         if worst > instance.close:
             return f"{who} calls rows proved that are off by {worst / instance.scale:.2g} of max|M|"

@@ -46,6 +46,7 @@ def answer(**changes):
         determined=determined,
         levels=levels,
         certified=levels.copy(),
+        certified_components=np.where(determined, 0, -1),
         components=np.where(determined, 0, -1),
         entry_levels=np.where(np.outer(determined, determined) | SEEN, "proved", "no"),
         errors=np.full(TRUTH.shape, 0.1),
@@ -99,6 +100,11 @@ def test_certify_is_checked_by_itself():
     levels = np.full(5, "generic")
     said = found(instance(), answer(values=moved(0, 2, 1e-4), levels=levels))
     assert "certify" in said["proved"]
+    # a proof speaks of rows within a group of its own, whatever groups the completion has
+    apart = np.array([0, 0, 1, 1, 2])
+    assert found(instance(), answer(values=moved(0, 2, 1e-4), levels=levels, certified_components=apart)).keys() == {
+        "wrong"
+    }
 
 
 def test_an_entry_outside_the_determined_rows_is_checked():

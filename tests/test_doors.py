@@ -1,14 +1,19 @@
 """What the next features come in by: a loss, a kernel, a problem with two factors, a source, a solver, from outside."""
 
+import pickle
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import unrelu
+from unrelu.data.observations import Observations
 from unrelu.kernels.line import Quartic
+from unrelu.loop.run import renewed, run
 from unrelu.loop.states import PointIterate
+from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
 from unrelu.problems.protocol import Point
+from unrelu.problems.psd import PSDProblem
 
 
 def planted(n=30, rank=2, seed=0):
@@ -75,6 +80,100 @@ def test_the_derivatives_of_a_loss_are_those_of_its_cost():
     steps = np.array([1e-2, 1e-3, 1e-4])
     gaps = [abs(problem.evaluate(U + t * D).value - point.value - t * np.vdot(point.gradient, D)) for t in steps]
     assert np.polyfit(np.log(steps), np.log(gaps), 1)[0] == pytest.approx(2, abs=0.1)
+
+
+# --- a loss that estimates something along the way ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gaussian(unrelu.Loss):
+    """½ ((x − m)/σ)² + log σ, with σ estimated; unseen entries cost nothing."""
+
+    sigma: float | None = None
+    name = "gaussian"
+    estimates = True
+
+    def heard(self, limits):
+        return unrelu.Limits()
+
+    def in_units(self, unit):
+        return Gaussian(self.sigma / unit)
+
+    def begun(self, size):
+        return Gaussian(size) if self.sigma is None else self
+
+    def renewed(self, sums):
+        squares, count = sums
+        return Gaussian(self.sigma * float(np.sqrt(squares / count)))
+
+    def seen_sums(self, fit, value, slope, curvature):
+        return np.array([np.sum(slope * (fit - value)), np.sum(curvature) * self.sigma**2])
+
+    def seen(self, fit, value, cost, slope, curvature):
+        slope[:] = (fit - value) / self.sigma**2
+        cost[:] = slope**2 * self.sigma**2 / 2 + np.log(self.sigma)
+        curvature[:] = 1 / self.sigma**2
+
+
+def estimating(noise=0.1, seed=3):
+    _, M = planted(30, 2, seed)
+    E = noise * np.random.default_rng(seed).standard_normal(M.shape)
+    return M + (E + E.T) / np.sqrt(2)
+
+
+@pytest.mark.parametrize("solver", [unrelu.GaussNewton(), unrelu.GradientDescent(step_size=1e-6)])
+def test_a_loss_that_estimates_is_brought_up_to_date_by_the_problem(solver):
+    X = 64 * estimating()
+    problem = PSDProblem(Observations.of(X, threshold=None), 2, Gaussian())
+    first = np.random.default_rng(0).standard_normal((30, 2))
+    outcome = run(problem, solver, (first, first), RelativeGradientNormBelow(1e-10) | MaxIterations(60))
+    U, sigma = outcome.point.factor * np.sqrt(problem.unit), outcome.point.loss.sigma
+    values = outcome.history.column("objective")
+    assert np.all(np.diff(values) <= 1e-9 * abs(values[0])), "neither a step nor an estimate raises F"
+    if isinstance(solver, unrelu.GaussNewton):
+        assert outcome.verdict.converged
+        assert sigma == pytest.approx(np.sqrt(np.mean((U @ U.T - X) ** 2)), rel=1e-9)
+        plain = unrelu.complete(X, 2, threshold=None, loss="observed", rng=0)
+        np.testing.assert_allclose(U @ U.T, plain.matrix(), atol=1e-6)
+
+
+def test_an_estimate_is_part_of_the_state():
+    solver, first = unrelu.GaussNewton(), np.random.default_rng(0).standard_normal((30, 2))
+
+    def posed():
+        return PSDProblem(Observations.of(estimating(), threshold=None), 2, Gaussian())
+
+    def stepped(problem, state):
+        return renewed(problem, solver.step(problem, state))
+
+    problem, state = renewed(begun := posed(), solver.start(begun, first, first))
+    stored, sigmas = [], []
+    for _ in range(6):
+        stored.append(pickle.dumps(state))
+        sigmas.append(state.point.loss.sigma)
+        problem, state = stepped(problem, state)
+    assert len(set(sigmas)) > 3, "it moved"
+    for k in (0, 2, 5):
+        again = pickle.loads(stored[k])
+        elsewhere = posed().at(again.point)
+        for _ in range(k, 6):
+            elsewhere, again = stepped(elsewhere, again)
+        assert again.point.loss == state.point.loss
+        assert np.array_equal(again.point.factor, state.point.factor)
+
+
+def test_an_estimate_that_would_raise_f_is_not_taken():
+    @dataclass(frozen=True)
+    class Rash(Gaussian):
+        def renewed(self, sums):
+            return Rash(1e6)
+
+        def begun(self, size):
+            return Rash(size)
+
+    problem = PSDProblem(Observations.of(estimating(), threshold=None), 2, Rash())
+    point = problem.evaluate(np.random.default_rng(0).standard_normal((30, 2)))
+    assert problem.renewed(point) == (problem, point)
 
 
 # --- a kernel -------------------------------------------------------------------------------------------------------

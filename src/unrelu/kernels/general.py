@@ -7,6 +7,7 @@ their mean only if the loss is a square. So both directions of a tile are kept, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -114,6 +115,8 @@ class GeneralKernel:
                 for array in (work.cost, work.slope, work.curvature):
                     np.multiply(array, mask, out=array)
                 total += way.times * float(np.sum(work.cost, dtype=np.float64))
+                if self._loss.estimates:
+                    self._sums(way, mask is way.seen, work)
                 work.slopes += work.slope if way.times == 1 else way.times * work.slope
                 work.curvatures += work.curvature if way.times == 1 else way.times * work.curvature
         if tile.diagonal:
@@ -121,27 +124,44 @@ class GeneralKernel:
             work.curvatures += work.curvatures.T.copy()
         return total
 
+    def _sums(self, way: _Direction, seen: bool, work: _Work) -> None:
+        """Add what the loss wants to know for its estimates."""
+        written = work.slope, work.curvature
+        if seen:
+            found = way.times * self._loss.seen_sums(work.fit, way.values, *written)
+        else:
+            found = way.times * self._loss.unseen_sums(work.fit, way.limits, *written)
+        work.sums = found if work.sums is None else work.sums + found
+
     def _seen(self, way: _Direction, work: _Work) -> None:
         self._loss.seen(work.fit, way.values, work.cost, work.slope, work.curvature)
 
     def _unseen(self, way: _Direction, work: _Work) -> None:
         self._loss.unseen(work.fit, way.limits, work.cost, work.slope, work.curvature)
 
-    def evaluate(self, U: Array) -> tuple[float, Array, list[Array]]:
-        """F(U), ∇F(U), and the curvatures of all entries there."""
+    def with_loss(self, loss: Loss) -> GeneralKernel:
+        """The same tiles under other estimates."""
+        other = copy(self)
+        other._loss = loss.in_units(self._observations.unit)
+        return other
+
+    def evaluate(self, U: Array) -> tuple[Any, ...]:
+        """F(U), ∇F(U), the curvatures of all entries there, and what the loss asks for."""
         kept: list[Array] = [np.empty(0)] * len(self._tiles)
 
-        def visit(chunk: list[_BothWays]) -> tuple[float, Array]:
-            total, gradient = 0.0, np.zeros_like(U)
+        def visit(chunk: list[_BothWays]) -> tuple[Any, ...]:
+            total, gradient, sums = 0.0, np.zeros_like(U), np.zeros(1)
             for tile, work in _working(chunk, self.dtype):
                 np.matmul(U[tile.rows], U[tile.cols].T, out=work.fit)
                 total += self._cost(tile, work)
                 _scatter(gradient, tile, work.slopes, U)
                 kept[tile.index] = work.curvatures.copy()
-            return total, gradient
+                if work.sums is not None:
+                    sums, work.sums = sums + work.sums, None
+            return total, gradient, sums
 
-        total, gradient = added(map_chunks(visit, self._chunks))
-        return total, gradient, kept
+        total, gradient, sums = added(map_chunks(visit, self._chunks))
+        return (total, gradient, kept, sums) if self._loss.estimates else (total, gradient, kept)
 
     def curvature(self, U: Array, D: Array, kept: list[Array]) -> Array:
         """(S ∘ (UDᵀ + DUᵀ)) U with the curvatures S found at U."""
@@ -233,6 +253,7 @@ class _Work:
     """Arrays of the size of a tile that one thread writes to."""
 
     def __init__(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+        self.sums: Floats | None = None
         self.fit, self.cost, self.slope, self.curvature, self.slopes, self.curvatures = np.empty((6, *shape), dtype)
 
 

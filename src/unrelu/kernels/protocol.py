@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Floats
+from unrelu.model.losses import Loss
 
 __all__ = ["Kernel", "Line", "PairsSeen"]
 
@@ -104,8 +105,11 @@ class Kernel(Protocol):
     def bounded(self) -> bool:
         """Whether unseen entries count."""
 
-    def evaluate(self, U: Array) -> tuple[float, Array, Any]:
-        """F(U), ∇F(U), and what the other passes need to know of U."""
+    def evaluate(self, U: Array) -> tuple[Any, ...]:
+        """F(U), ∇F(U), and what the other passes need to know of U; for a loss that estimates, its sums besides."""
+
+    def with_loss(self, loss: Loss) -> Kernel:
+        """The same data under the same loss with other estimates; asked only of losses that estimate something."""
 
     def curvature(self, U: Array, D: Array, kept: Any) -> Array:
         """The product of the curvature at U with a direction: (S ∘ (UDᵀ + DUᵀ)) U."""

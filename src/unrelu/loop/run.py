@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter, process_time
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from unrelu.loop.stopping import StoppingRule
 from unrelu.model.factors import Factors
 from unrelu.problems.protocol import Point, Problem
 
-__all__ = ["Method", "Outcome", "Watch", "run"]
+__all__ = ["Method", "Outcome", "Watch", "renewed", "run"]
 
 
 class Method(Protocol):
@@ -110,6 +110,7 @@ def run(
             checkpoint()
             with clock, np.errstate(all="ignore"):  # what overflows shows as divergence, in words
                 state = solver.start(problem, *start) if state is None else solver.step(problem, state)
+                problem, state = renewed(problem, state)
             history.append(_record(len(history), problem, solver, state, clock, watch.truth))
             first = state.objective if len(history) == 1 else first
             best.offer(state, history[-1])
@@ -176,6 +177,15 @@ class _Best:
             return Outcome(self._point, verdict, history, self._record.iteration, self._objective)
         point, apart = problem.finished(self._factors)
         return Outcome(point, verdict, history, self._record.iteration, self._objective, self._factors, apart)
+
+
+def renewed(problem: Any, state: Any) -> tuple[Any, Any]:
+    """Problem and state with what is estimated along the way brought up to date."""
+    point = state.point
+    if point is None or point.sums is None:
+        return problem, state
+    problem, found = problem.renewed(point)
+    return problem, state if found is point else replace(state, point=found)
 
 
 def _record(

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.base.arrays import Array
+from unrelu.base.arrays import Array, Floats
 from unrelu.model.factors import Factors, Symmetric
+from unrelu.model.losses import Loss
 
 __all__ = ["Kept", "Point", "Problem"]
 
@@ -34,6 +35,9 @@ class Point:
     value: float
     gradient: Array
     kept: Any = field(default=None, repr=False)
+    # What the pass gathered for the estimates of the loss, and the loss itself, if it has any: part of a state.
+    sums: Floats | None = field(default=None, repr=False)
+    loss: Loss | None = field(default=None, repr=False)
 
     @cached_property
     def gradient_norm(self) -> float:
@@ -56,7 +60,9 @@ class Problem(Protocol):
     All quantities are in units of ``unit``, so that nothing depends on the unit of the data; F itself has the power
     ``value_power`` of it, and its gradient ``gradient_power``. This is what the loop asks for. Methods ask for more:
     ``line`` and ``preconditioner`` (Gauss–Newton), ``hessian``, ``newton_step`` (Levenberg–Marquardt); and the front
-    door asks for ``begun``, which makes the unknown of two starting factors.
+    door asks for ``begun``, which makes the unknown of two starting factors. A problem whose points have ``sums`` is
+    asked for ``renewed(point)`` after every step, the problem and the point with the estimates brought up to date, and
+    for ``at(point)``, the problem that a stored point belongs to.
 
     Examples
     --------

@@ -65,6 +65,8 @@ class PSDProblem:
         self.observations = observations
         self.rank = rank
         self.loss = squared_loss() if loss is None else loss
+        if self.loss.estimates:
+            self.loss = self.loss.begun(self.observations.norm / np.sqrt(max(self.observations.count, 1)))
         self._kernel_for = kernel
         self._elder: PSDProblem | None = None  # whose kernel serves here too
         self._found_again: WeakKeyDictionary[Point, Any] = WeakKeyDictionary()
@@ -84,6 +86,27 @@ class PSDProblem:
         other = PSDProblem(self.observations, rank, self.loss, self._kernel_for)
         other._elder = self
         return other
+
+    def with_loss(self, loss: Loss) -> PSDProblem:
+        """The same data under other estimates; what the kernel holds of the data is shared."""
+        other = PSDProblem(self.observations, self.rank, loss, self._kernel_for)
+        other.kernel = self.kernel.with_loss(loss)
+        return other
+
+    def at(self, point: Point) -> PSDProblem:
+        """The problem that a point was measured in: this one, but for what is estimated along the way."""
+        return self if point.loss is None or point.loss == self.loss else self.with_loss(point.loss)
+
+    def renewed(self, point: Point) -> tuple[PSDProblem, Point]:
+        """Problem and point with the estimates brought up to date, if F falls by that."""
+        assert point.sums is not None
+        here = self.at(point)
+        loss = here.loss.renewed(point.sums)
+        if loss == here.loss:
+            return here, point
+        there = here.with_loss(loss)
+        found = there.evaluate(point.factor)
+        return (there, found) if found.value < point.value else (here, point)
 
     def among(self, observations: Observations, rank: int | None = None) -> PSDProblem:
         """The same loss and kind of kernel for other data."""
@@ -130,12 +153,25 @@ class PSDProblem:
         return self.observations.scaled_norm
 
     def relative(self, gradient_norm: float) -> float:
-        """‖∇F‖_F / ‖M_Ω‖_F^{3/2}."""
-        return gradient_norm / self.norm**1.5 if self.norm else gradient_norm
+        """‖∇F‖_F / ‖M_Ω‖_F^{3/2}, for a loss as stiff as a square."""
+        slack = gradient_norm / (2 * self.stiffness)
+        return slack / self.norm**1.5 if self.norm else slack
+
+    @cached_property
+    def stiffness(self) -> float:
+        """The curvature of a seen entry that is met, in units; ½ for squares."""
+        return self.loss.in_units(self.unit).stiffness
+
+    def rounding(self, point: Point) -> float:
+        """By how much the computed F may be off: its own rounding, and that of each residual against the data."""
+        eps = float(np.finfo(self.dtype).eps)
+        offset = self.size**2 * self.loss.in_units(self.unit).offset
+        return 4 * eps * (abs(point.value) + offset + 2 * self.stiffness * eps * self.norm**2)
 
     def evaluate(self, U: Array) -> Point:
         """F and its gradient at U, in one pass."""
-        return Point(U, *self.kernel.evaluate(U))
+        value, gradient, kept, *sums = self.kernel.evaluate(U)
+        return Point(U, value, gradient, kept, sums[0], self.loss) if sums else Point(U, value, gradient, kept)
 
     def misfit(self, value: float) -> float:
         """‖(UUᵀ − M)_Ω‖_F, with what the loss adds for unseen entries, from F = ¼ of its square."""
@@ -168,13 +204,14 @@ class PSDProblem:
         if point.kept is not Kept.FORGOTTEN:
             return point.kept
         if point not in self._found_again:
-            self._found_again[point] = self.kernel.evaluate(point.factor)[2]
+            self._found_again[point] = self.at(point).kernel.evaluate(point.factor)[2]
         return self._found_again[point]
 
     def preconditioner(self, point: Point, damping: float) -> Callable[[Array], Array]:
         """D ↦ D (UᵀU + μ)⁻¹, which removes the conditioning of U."""
         U = point.factor
         eigenvalues, basis = np.linalg.eigh(U.T @ U)
+        damping = damping / (2 * self.stiffness)  # F of squares has the curvature UᵀU on the right, others more or less
         floor = max(PSD_SMALLEST_SHARE * eigenvalues[-1], np.finfo(U.dtype).tiny)
         inverse = ((basis / np.maximum(eigenvalues + damping, floor)) @ basis.T).astype(U.dtype)
         return lambda D: D @ inverse

@@ -111,7 +111,7 @@ class GaussNewton(Solver[_State]):
         if (
             found is not None
             and found.gradient_norm >= state.lowest
-            and found.value > point.value - _rounding(problem, point)
+            and found.value > point.value - problem.rounding(point)
         ):
             idle = state.idle + 1
         if found is None or idle > PATIENCE:
@@ -159,14 +159,15 @@ def _direct(problem: PSDProblem, point: Point, *, whole: bool) -> Array:
     n, r = U.shape
     gradient = point.gradient.astype(np.float64).ravel()
     largest = max(float(np.linalg.norm(U, 2)) ** 2, float(np.finfo(np.float64).tiny))
-    shift = DAMPING * point.gradient_norm / np.sqrt(largest) + GAUSS_NEWTON_SMALLEST_SHARE * largest
+    stiff = 2 * problem.stiffness
+    shift = DAMPING * point.gradient_norm / np.sqrt(largest) + GAUSS_NEWTON_SMALLEST_SHARE * stiff * largest
     turns = np.zeros((n, r, r * (r - 1) // 2))
     for k, (a, b) in enumerate(zip(*np.triu_indices(r, 1), strict=True)):
         turns[:, a, k], turns[:, b, k] = U[:, b], -U[:, a]
     turns = turns.reshape(n * r, -1)
     for with_residual in (True, False) if whole else (False,):
         matrix = problem.curvature_matrix(point, whole=with_residual)
-        matrix += turns @ turns.T
+        matrix += stiff * turns @ turns.T
         matrix[np.diag_indices(n * r)] += shift
         try:
             solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix, check_finite=False), -gradient)
@@ -182,7 +183,7 @@ def _search(problem: PSDProblem, point: Point, D: Array) -> tuple[Point | None, 
     slope, length = line.slope, line.lowest()
     if not (slope < 0 and np.isfinite(length)):
         return None, 0.0, 0
-    rounding = _rounding(problem, point)
+    rounding = problem.rounding(point)
     low, high = 0.0, np.inf
     for trial in range(1, MOST_TRIALS + 1):
         there = problem.evaluate(point.factor + point.factor.dtype.type(length) * D)
@@ -208,12 +209,6 @@ def _accept(point: Point, there: Point, length: float, line: Line, D: Array, rou
     if line.exact:  # no kinks: the length is the exact minimiser
         return there.value <= point.value
     return there.value <= point.value + DECREASE * length * slope and flatter
-
-
-def _rounding(problem: PSDProblem, point: Point) -> float:
-    """By how much the computed F may be off: its own rounding, and that of each residual against the data."""
-    eps = float(np.finfo(problem.dtype).eps)
-    return 4 * eps * (point.value + eps * problem.norm**2)
 
 
 def _inner(A: Array, B: Array) -> float:

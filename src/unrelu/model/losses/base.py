@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from unrelu.base.arrays import Array
+from unrelu.base.arrays import Array, Floats
 from unrelu.data.limits import Limits
 
 __all__ = ["Loss"]
@@ -17,6 +17,10 @@ class Loss:
     loss never sees a single entry, and allocates as little as it can. ``cost``, ``slope`` and ``curvature`` are the
     function, its derivative and what stands for the second one; the curvature must not be negative. Where the true one
     is, the loss chooses what stands for it (Fisher's information, say).
+
+    A loss may have something in it that is estimated along the way, such as a noise level: then ``estimates`` is True,
+    each pass gathers the sums it asks for, and after each step of a method the problem goes on with :meth:`renewed`.
+    No method knows of it.
 
     Examples
     --------
@@ -49,6 +53,21 @@ class Loss:
     # Whether the cost is ¼ w (x − t)² with one target t and one weight w, 0 or 1, per entry: for the quickest kernels.
     squared: ClassVar[bool] = False
 
+    @property
+    def estimates(self) -> bool:
+        """Whether something in it is estimated along the way."""
+        return False
+
+    @property
+    def stiffness(self) -> float:
+        """The curvature of a seen entry that is met, ½ for squares: what gradients are measured by."""
+        return 0.5
+
+    @property
+    def offset(self) -> float:
+        """The size of what a seen entry costs that is met, such as |log σ|: rounding of F is relative to it."""
+        return 0.0
+
     def in_units(self, unit: float) -> Loss:
         """The same loss for data divided by ``unit``: a loss with a scale of its own divides that as well."""
         return self
@@ -56,6 +75,22 @@ class Loss:
     def heard(self, limits: Limits) -> Limits:
         """What this loss makes of what is known of unseen entries: all of it, unless it says otherwise."""
         return limits
+
+    def begun(self, size: float) -> Loss:
+        """The loss to begin with, given the root mean square of the seen entries: for what is estimated later."""
+        return self
+
+    def renewed(self, sums: Floats) -> Loss:
+        """The loss with its estimates brought up to date by the sums of a pass; itself where that changes nothing."""
+        return self
+
+    def seen_sums(self, fit: Array, value: Array, slope: Array, curvature: Array) -> Floats:
+        """What :meth:`renewed` needs of the seen entries of a tile, where slope and curvature are zero elsewhere."""
+        raise NotImplementedError
+
+    def unseen_sums(self, fit: Array, limits: tuple[Any, Any], slope: Array, curvature: Array) -> Floats:
+        """The same of the entries that lie between the limits."""
+        raise NotImplementedError
 
     def seen(self, fit: Array, value: Array, cost: Array, slope: Array, curvature: Array) -> None:
         """Write cost, slope and curvature of fits whose values were seen."""

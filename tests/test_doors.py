@@ -82,6 +82,64 @@ def test_the_derivatives_of_a_loss_are_those_of_its_cost():
     assert np.polyfit(np.log(steps), np.log(gaps), 1)[0] == pytest.approx(2, abs=0.1)
 
 
+@dataclass(frozen=True)
+class Insensitive(unrelu.Loss):
+    """½ max(|x − m| − ε, 0)²: nothing within ε costs anything."""
+
+    width: float = 0.1
+    name = "insensitive"
+
+    def in_units(self, unit):
+        return Insensitive(self.width / unit)
+
+    def heard(self, limits):
+        return unrelu.Limits()
+
+    def seen(self, fit, value, cost, slope, curvature):
+        gap = fit - value
+        slope[:] = np.sign(gap) * np.maximum(np.abs(gap) - self.width, 0)
+        cost[:] = slope**2 / 2
+        curvature[:] = slope != 0
+
+
+@pytest.mark.parametrize("method", ["auto", "gauss-newton"])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_what_another_loss_calls_nothing_is_not_called_fitted(method, noise):
+    _, M = planted(20)
+    X = np.where(M >= 0, M + noise * np.random.default_rng(1).standard_normal(M.shape), np.nan)
+    found = unrelu.complete(np.abs(X), 2, loss=Insensitive(), method=method, rng=0)
+    seen = ~np.isnan(X)
+    right = np.linalg.norm((found.matrix() - np.abs(X))[seen]) / np.linalg.norm(X[seen])
+    assert found.residual == pytest.approx(right, rel=1e-6, abs=1e-12)
+    if found.verdict.code.value == "fitted":
+        np.testing.assert_allclose(found.matrix()[seen], np.abs(X)[seen], atol=1e-4)
+    if method == "gauss-newton" and not noise:
+        assert not found.verdict.converged
+        assert not found.determined.any()
+
+
+@pytest.mark.parametrize("factor", [1e-14, 0.01, 100.0, 1e8])
+def test_a_verdict_does_not_hang_on_the_size_of_the_cost(factor):
+    @dataclass(frozen=True)
+    class Times(unrelu.Observed):
+        name = "times"
+        squared = False
+        stiffness = factor / 2
+
+        def seen(self, fit, value, cost, slope, curvature):
+            super().seen(fit, value, cost, slope, curvature)
+            for array in (cost, slope, curvature):
+                array *= factor
+
+    _, M = planted(30)
+    E = 0.1 * np.random.default_rng(0).standard_normal(M.shape)
+    X = np.where(M >= 0, M + E + E.T, np.nan)
+    options = dict(threshold=None, method="gauss-newton", rng=0)
+    found, plain = (unrelu.complete(X, 2, loss=loss, **options) for loss in (Times(), "observed"))
+    assert found.residual > 0.05
+    assert found.verdict.code == plain.verdict.code
+
+
 # --- a loss that estimates something along the way ------------------------------------------------------------------
 
 
@@ -91,7 +149,8 @@ class Gaussian(unrelu.Loss):
 
     sigma: float | None = None
     name = "gaussian"
-    estimates = True
+    gathers = True
+    power = 0.0
 
     def heard(self, limits):
         return unrelu.Limits()
@@ -370,6 +429,94 @@ def test_a_solver_from_outside():
     assert found.history[-1].details["moved"] < found.history[1].details["moved"]
     rows = unrelu.compare(X, 2, methods=["gauss-newton", HeavyBall(momentum=0.5)]).rows
     assert [row.method for row in rows] == ["gauss-newton", "heavy-ball (momentum=0.5)"]
+
+
+# --- a strategy -------------------------------------------------------------------------------------------------------
+
+
+class Patient(unrelu.Strategy):
+    """Two thousand random starts, the best of which is returned; it looks neither at a clock nor at a verdict."""
+
+    name = "patient"
+    outcomes = 0
+
+    def find(self, task):
+        shape = task.problem.size, task.problem.rank
+        tried = []
+        for _ in range(2000):
+            tried.append(task.attempt("random", task.rng.standard_normal(shape)))
+            self.outcomes += 1
+        return task.answer(min(tried, key=lambda outcome: outcome.point.value))
+
+
+def seen_part():
+    _, M = planted()
+    return np.where(M >= 0, M, np.nan)
+
+
+def test_a_strategy_that_looks_at_no_clock_ends_when_the_time_is_over():
+    found = unrelu.complete(seen_part(), 2, method=Patient(), tol=unrelu.MaxSeconds(0.2), rng=0)
+    assert found.verdict.code.value == "max-seconds"
+    assert found.residual < 1
+    assert found.seconds < 5
+
+
+def test_a_strategy_that_looks_at_no_verdict_ends_when_the_callback_asks():
+    told, strategy = [], Patient()
+    found = unrelu.complete(
+        seen_part(), 2, method=strategy, callback=lambda record: told.append(record) or len(told) == 5, rng=0
+    )
+    assert found.verdict.code.value == "callback"
+    assert len(told) == 5
+    assert strategy.outcomes == 1
+
+
+def test_a_strategy_that_is_interrupted_keeps_its_best():
+    class Stopped(Patient):
+        def find(self, task):
+            task.attempt("random", task.rng.standard_normal((task.problem.size, task.problem.rank)))
+            raise KeyboardInterrupt
+
+    found = unrelu.complete(seen_part(), 2, method=Stopped(), rng=0)
+    assert found.verdict.code.value == "interrupted"
+    assert found.residual < 1
+
+
+def test_a_start_of_another_rank_is_refused():
+    class Wide(Patient):
+        def find(self, task):
+            return task.answer(task.attempt("wide", np.ones((task.problem.size, task.problem.rank + 1))))
+
+    @dataclass(frozen=True)
+    class Wider(unrelu.Start):
+        name = "wider"
+
+        def __call__(self, observations, rank, rng):
+            return np.ones((observations.size, rank + 1))
+
+    with pytest.raises(
+        unrelu.InputError, match=r"the start 'wide' must give .* \(n, rank\) = \(30, 2\), got shape \(30, 3\)"
+    ):
+        unrelu.complete(seen_part(), 2, method=Wide(), rng=0)
+    with pytest.raises(
+        unrelu.InputError, match=r"start 'wider' must give .* \(n, rank\) = \(30, 2\), got shape \(30, 3\)"
+    ):
+        unrelu.complete(seen_part(), 2, start=Wider(), rng=0)
+
+
+def test_a_strategy_must_return_an_answer():
+    class Mute(Patient):
+        def find(self, task):
+            return None
+
+    with pytest.raises(unrelu.InputError, match=r"must return what task.answer\(outcome\) gives, got NoneType"):
+        unrelu.complete(seen_part(), 2, method=Mute(), rng=0)
+
+
+@pytest.mark.parametrize("solver", ["gauss-newton", None, unrelu.GaussNewton])
+def test_auto_takes_solvers_not_names(solver):
+    with pytest.raises(unrelu.InputError, match=r"solver of auto must be a Solver such as GaussNewton\(\)"):
+        unrelu.Auto(solver=solver)
 
 
 # --- nobody outside asks a loss or a kernel what it is ----------------------------------------------------------------

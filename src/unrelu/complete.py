@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from unrelu.auto.choices import choose, kernel_of, problem_of, rank_checked, stopping_of, truth_checked
 from unrelu.auto.escalate import SMALL
+from unrelu.auto.solving import cut_short
 from unrelu.auto.strategy import Once, Strategy, strategy_of
-from unrelu.auto.task import Attempts, Task
+from unrelu.auto.task import Attempts, Over, Task
 from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.base.generators import generator_of
@@ -144,7 +145,7 @@ def complete(
     n = observations.size
     rank = rank_checked(rank, n)
     strategy = strategy_of(method, _given(start))
-    chosen_loss = _loss(loss, strategy.solver, observations)
+    chosen_loss, either = _loss(loss, strategy, observations)
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
     truth = None if truth is None else truth_checked(truth, n, observations.labels)
     pairs = pairs_checked(pairs)
@@ -157,12 +158,12 @@ def complete(
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
     with Bar(posed, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
-        task = Task(posed, strategy.solver, stopping, generator, truth, told)
+        task = Task(posed, strategy.solver, stopping, generator, truth, told, either=either)
         phases = getattr(callback if bar is None else bar, "phase", None)
         with budget(stopping.time_limit, phases) as clock:
             # Where only zeros were seen there is nothing to search.
             found = strategy if posed.norm > 0 else Once(strategy.solver)
-            attempts = found.find(task)
+            attempts = _found(found, task)
     completion = replace(
         _completion(task, attempts),
         method=strategy.method,
@@ -178,24 +179,38 @@ def complete(
     return completion
 
 
-def _loss(loss: Any, solver: Solver[Any], observations: Observations) -> Loss:
-    """The loss that is named, or the method's own; one that the method can minimise."""
+def _found(strategy: Strategy, task: Task) -> Attempts:
+    """What a strategy finds; or, if it did not end when somebody wanted the answer, its best attempt so far."""
+    try:
+        attempts = strategy.find(task)
+    except (KeyboardInterrupt, OutOfTime, Over) as end:
+        return cut_short(task, end)
+    if not isinstance(attempts, Attempts):
+        raise InputError(
+            f"strategy {strategy.name!r} must return what task.answer(outcome) gives, got {type(attempts).__name__}"
+        )
+    return attempts
+
+
+def _loss(loss: Any, strategy: Strategy, observations: Observations) -> tuple[Loss, bool]:
+    """The loss that is named, or the method's own, one that it can minimise; and whether squares may do instead."""
+    solver = strategy.solver
     if isinstance(loss, str) and loss == "auto":
-        return solver.default_loss(observations)
+        return strategy.default_loss(observations)
     chosen = choose("loss", loss, LOSSES, Loss, "")
     if not solver.accepts(chosen):
         able = ", ".join(name for name, known in LOSSES.items() if solver.accepts(known()))
         raise InputError(
             f"method {solver.name!r} minimises {able}, not loss {chosen.name!r}; drop loss=, or choose another method"
         )
-    return chosen
+    return chosen, False
 
 
 def _completion(task: Task, attempts: Attempts) -> Completion:
     """The answer to a task, in the caller's units."""
-    problem, outcome, point = task.problem, attempts.outcome, attempts.outcome.point
+    problem, outcome, point = attempts.problem or task.problem, attempts.outcome, attempts.outcome.point
     observations, unit = problem.observations, problem.unit
-    misfit = problem.misfit(point.value)
+    misfit = problem.misfit_at(point) if problem.psd else problem.misfit(point.value)
     root = observations.dtype.type(np.sqrt(unit))
     residual = misfit / problem.norm if problem.norm else (0.0 if misfit == 0 else float("inf"))
     odd = remarks(observations, point.factor, residual) if problem.psd else []
@@ -205,7 +220,7 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
         factor=(point.factor if problem.psd else point.factors.left) * root,
         verdict=Verdict(outcome.verdict.code, said),
         history=outcome.history,
-        objective=in_units(point.value, unit, 2),
+        objective=in_units(point.value, unit, problem.value_power),
         residual=residual,
         method=task.solver.name,
         start=attempts.start,

@@ -9,7 +9,8 @@ import numpy as np
 
 from unrelu.auto.by_piece import complete_by_piece
 from unrelu.auto.choices import choose
-from unrelu.auto.task import CUT_SHORT, Attempts, Task
+from unrelu.auto.refined import refined
+from unrelu.auto.task import CUT_SHORT, Attempts, Over, Task
 from unrelu.base.arrays import Array
 from unrelu.base.budget import OutOfTime, phase, unlimited
 from unrelu.base.errors import InputError
@@ -23,7 +24,7 @@ from unrelu.problems.psd import Point
 from unrelu.solvers import Solver
 from unrelu.starts import STARTS, Given, Start
 
-__all__ = ["escalated", "run_once"]
+__all__ = ["cut_short", "escalated", "run_once"]
 
 # Up to this size rows are put into an order of their own before ``auto`` begins, so that permuting them permutes the
 # answer; beyond, a copy of the matrix would cost more than it is worth.
@@ -36,17 +37,20 @@ def escalated(task: Task) -> Attempts:
     order = canonical_order(problem.observations) if problem.size <= CANONICAL else None
     inner = task if order is None else task.within(order)
     try:
-        attempts = complete_by_piece(inner)
+        attempts = complete_by_piece(inner) if inner.problem.simpler is None else refined(inner)
         if order is None:
             return attempts
         assert inner.embed is not None
         found = attempts.outcome.point
         factor, gradient = inner.embed(found.factor), inner.embed(found.gradient)
-        point = Point(factor, found.value * (inner.problem.unit / problem.unit) ** 2, gradient)
+        answered = None if attempts.problem is None else problem.under(attempts.problem.loss)
+        ratio = (inner.problem.unit / problem.unit) ** (answered or problem).value_power
+        point = Point(factor, found.value * ratio, gradient, None, found.sums, found.loss)
         outcome = replace(attempts.outcome, point=point, objective=point.value)
-        return replace(attempts, outcome=outcome, undetermined=np.sort(order[attempts.undetermined]))
+        missing = np.sort(order[attempts.undetermined])
+        return replace(attempts, outcome=outcome, undetermined=missing, problem=answered)
     except (KeyboardInterrupt, OutOfTime) as end:
-        return _cut_short(task, end)
+        return cut_short(task, end)
 
 
 def run_once(task: Task, start: Any) -> Attempts:
@@ -68,7 +72,7 @@ def run_once(task: Task, start: Any) -> Attempts:
             missing = undetermined(observations, problem.rank, outcome.point.factor, None)
         return Attempts(outcome, name, (name,), missing)
     except (KeyboardInterrupt, OutOfTime) as end:
-        return _cut_short(task, end)
+        return cut_short(task, end)
 
 
 def _zeros(verdict: Verdict) -> Verdict:
@@ -76,13 +80,13 @@ def _zeros(verdict: Verdict) -> Verdict:
     return Verdict(Stop.FITTED, verdict.reason) if verdict.converged else verdict
 
 
-def _cut_short(task: Task, end: BaseException) -> Attempts:
+def cut_short(task: Task, end: BaseException) -> Attempts:
     """Somebody wants the answer now: the best so far, and no row is called placed."""
-    code, words = (
-        (Stop.MAX_SECONDS, f"the time was over ({task.stopping.time_limit:g} s)")
-        if isinstance(end, OutOfTime)
-        else (Stop.INTERRUPTED, "interrupted")
-    )
+    code, words = Stop.INTERRUPTED, "interrupted"
+    if isinstance(end, OutOfTime):
+        code, words = Stop.MAX_SECONDS, f"the time was over ({task.stopping.time_limit:g} s)"
+    if isinstance(end, Over):
+        code, words = end.verdict.code, end.verdict.reason
     with unlimited():
         outcome = task.cut_short(code, words)
     return Attempts(outcome, task.journal.start, (task.journal.start,), np.zeros(0, np.intp))
@@ -102,6 +106,11 @@ def _starting_factors(
         return (factor, factor), "zero"
     chosen = choose("start", start, STARTS, Start, "")
     left, right = chosen.pair(observations, rank, rng)
+    for side in (left, right):
+        if np.shape(side) != (n, rank) or not np.isfinite(side).all():
+            came = f"shape {np.shape(side)}" if np.shape(side) != (n, rank) else "entries that are not finite"
+            must = f"must give finite factors of shape (n, rank) = {(n, rank)}"
+            raise InputError(f"start {chosen.name!r} {must}, got {came}")
     root = dtype.type(np.sqrt(observations.unit))
     return (left / root, right / root), chosen.name
 

@@ -10,7 +10,9 @@ from unrelu.auto.choices import DEFAULT_METHOD, choose
 from unrelu.auto.solving import escalated, run_once
 from unrelu.auto.task import Attempts, Plan, Task
 from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
+from unrelu.data.observations import Observations
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
+from unrelu.model.losses import Loss
 from unrelu.solvers import METHODS, GaussNewton, Solver
 from unrelu.solvers.function import Function
 
@@ -55,6 +57,10 @@ class Strategy:
     def find(self, task: Task) -> Attempts:
         """Solve the task, and say what was tried."""
         raise NotImplementedError
+
+    def default_loss(self, observations: Observations) -> tuple[Loss, bool]:
+        """The loss that is minimised when none is named, and whether its squares may do instead, by the noise found."""
+        return self.solver.default_loss(observations), False
 
     def limited(self, stopping: StoppingRule) -> StoppingRule:
         """A caller's stopping rule with this strategy's own limits."""
@@ -126,10 +132,12 @@ class Auto(Strategy):
                 f"starts of auto must be a tuple of names such as ('clique', 'tailored'), got {self.starts!r}"
             )
         for name in self.starts:
-            if name not in Plan.KNOWN:
+            if not isinstance(name, str) or name not in Plan.KNOWN:
                 raise unknown_name("start of auto", name, Plan.KNOWN)
         if not (is_integer(self.passes) and self.passes > 0):
             raise InputError(f"passes of auto must be an integer ≥ 1, got {self.passes!r}")
+        if not isinstance(self.solver, Solver):
+            raise InputError(f"solver of auto must be a Solver such as GaussNewton(), got {self.solver!r}")
         if self.seconds is not None and not (is_number(self.seconds) and self.seconds > 0):
             raise InputError(f"seconds of auto must be a number above 0, or None for no limit; got {self.seconds!r}")
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array
+from unrelu.base.errors import InputError
 from unrelu.data.pieces import named_rows
 from unrelu.judge.verdicts import judged
 from unrelu.loop.history import History, Record, Stop, Verdict
@@ -20,25 +21,35 @@ from unrelu.placing.placement import undetermined
 from unrelu.problems.psd import Point, PSDProblem
 from unrelu.solvers import Solver
 
-__all__ = ["CUT_SHORT", "Attempt", "Attempts", "Plan", "Task"]
+__all__ = ["CUT_SHORT", "Attempt", "Attempts", "Journal", "Over", "Plan", "Task"]
 
 # Verdicts after which nothing else is tried: somebody wants the answer now.
 CUT_SHORT = (Stop.INTERRUPTED, Stop.CALLBACK, Stop.MAX_SECONDS)
 
 
+class Over(Exception):
+    """Another attempt was asked for after somebody wanted the answer: the best so far ends the call."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
 @dataclass(frozen=True)
 class Attempt:
-    """One start that was tried: its name, the objective it ended at in the units of the data, and how it ended."""
+    """One start that was tried: its name, the objective it ended at, under which loss, and how it ended."""
 
     start: str
     objective: float
     code: Stop
+    loss: str = ""
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Attempt:
         """Made again from the output of :func:`dataclasses.asdict`; what is null in JSON was infinite."""
         objective = stored["objective"]
-        return cls(stored["start"], float("inf") if objective is None else objective, Stop(stored["code"]))
+        found = float("inf") if objective is None else objective
+        return cls(stored["start"], found, Stop(stored["code"]), stored.get("loss", ""))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +60,7 @@ class Attempts:
     start: str
     tried: tuple[str, ...]
     undetermined: NDArray[np.intp]  # rows without a place among the others
+    problem: PSDProblem | None = None  # which it is an answer to, if that was chosen on the way
 
 
 @dataclass(frozen=True)
@@ -72,7 +84,7 @@ class Plan:
 
 
 @dataclass(eq=False)
-class _Journal:
+class Journal:
     """Everything that was tried, in order, and the lowest point of the whole matrix."""
 
     records: list[Record] = field(default_factory=list)
@@ -82,6 +94,12 @@ class _Journal:
     start: str = "none"
     # A factor of the whole matrix on the way to the first point; its objective is not known yet.
     sketch: Array | None = None
+    # How the attempt ended after which nobody wants another.
+    over: Verdict | None = None
+
+    def take(self, other: Journal) -> None:
+        """All that another has."""
+        self.__dict__.update(other.__dict__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +116,8 @@ class Task:
     callback : callable or None
     plan : Plan
         For the strategy ``auto``.
+    either : bool
+        Whether the loss of the problem is one of two: it, or the squares that are simpler, by the noise that is found.
 
     Examples
     --------
@@ -121,7 +141,8 @@ class Task:
     truth: Array | None = None
     callback: Callable[[Record], object] | None = None
     plan: Plan = field(default_factory=Plan)
-    journal: _Journal = field(default_factory=_Journal)
+    either: bool = False
+    journal: Journal = field(default_factory=Journal)
     # How a factor of this part becomes one of the whole matrix, in units of the whole; None for the whole itself.
     embed: Callable[[Array], Array] | None = None
     whole: PSDProblem | None = None
@@ -160,7 +181,9 @@ class Task:
 
     def attempt(self, name: str, factor: Array, stopping: StoppingRule | None = None) -> Outcome:
         """Run from a factor, and note what came of it."""
-        first = factor.astype(self.problem.dtype)
+        if self.journal.over is not None:
+            raise Over(self.journal.over)
+        first = self._checked(name, factor)
         told = None if self.callback is None else self._numbered
         rule = self.stopping if stopping is None else stopping
         outcome = run(self.problem, self.solver, (first, first), rule, watch=Watch(self.truth, told))
@@ -178,9 +201,22 @@ class Task:
             for record in outcome.history
         ]
         ended = outcome.history[outcome.iteration].objective
-        self.journal.attempts.append(Attempt(name, ended, outcome.verdict.code))
+        self.journal.attempts.append(Attempt(name, ended, outcome.verdict.code, self.problem.loss.name))
         self.offer(name, outcome.point)
+        self.journal.over = outcome.verdict if outcome.verdict.code in CUT_SHORT else None
         return replace(outcome, iteration=outcome.iteration + began)
+
+    def _checked(self, name: str, factor: Any) -> Array:
+        """A starting factor of the right shape, finite, in the precision of the data."""
+        shape = (self.problem.size, self.problem.rank)
+        first = np.asarray(factor)
+        if first.shape != shape or first.dtype.kind not in "fiu" or not np.isfinite(first).all():
+            finite = "" if first.shape != shape else ", with entries that are no finite real numbers"
+            raise InputError(
+                f"the start {name!r} must give a finite factor of shape (n, rank) = {shape}, "
+                f"got shape {first.shape}{finite}"
+            )
+        return first.astype(self.problem.dtype)
 
     def answer(self, outcome: Outcome) -> Attempts:
         """What a strategy returns: an outcome of one of its attempts, judged as that of a named method is."""

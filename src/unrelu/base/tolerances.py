@@ -334,3 +334,18 @@ RIVALS_NEARLY_AS_LOW, RIVALS_APART = 20.0, 4.0
 
 # An eigenvalue of a seen block beyond the rank, as a share of the first, that no rounding explains.
 CERTIFY_BEYOND = 1e-6
+
+# --- judge.likelihood ------------------------------------------------------------------------------------------------
+
+# What noise leaves, as an eigenvalue over 2√n times the root mean square of an entry: 1 for many rows. Measured: up to
+# 1.06 at n = 200, 1.14 at 100, 1.22 at 12; and 1.2 and more, growing with √n, where one rank is missing.
+LIKELIHOOD_LEFT, LIKELIHOOD_LEFT_OF_FEW = 1.1, 2.0
+
+# --- auto.refined ----------------------------------------------------------------------------------------------------
+
+# Noise of a smaller share of the seen entries' size moves too few of them across the threshold to bend a fit.
+REFINED_NOISE_MATTERS = 0.01
+# A relative gradient norm at which a fit by likelihood is known far better than noise allows.
+REFINED_CONVERGED = {"float64": 1e-12, "float32": 2e-7}
+# Two fits by likelihood are the same if their −log differ by less: a tenth of what a standard error costs.
+REFINED_SAME = 0.05

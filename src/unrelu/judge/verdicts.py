@@ -15,8 +15,10 @@ from unrelu.base.tolerances import (
     VERDICTS_OPTIMAL,
     VERDICTS_SHRUNK,
 )
+from unrelu.judge.counting import underdetermined
 from unrelu.judge.floor import Floor, noiseless, rms, unknowns_and_pairs
 from unrelu.judge.held_out import HeldOut
+from unrelu.judge.likelihood import Fits, on_likelihood
 from unrelu.judge.remarks import contradiction
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome, run
@@ -104,7 +106,23 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
     words = f"{problem.loss.name} loss"
     if not problem.psd:
         return replace(outcome, verdict=_plainly(problem, outcome, words))
-    counted = None if solver.convex else _underdetermined(problem, outcome, words)
+    if problem.loss.likelihood:
+        evidence = Fits(agreed=False, plain=False)
+        return replace(outcome, verdict=on_likelihood(problem, outcome, evidence, words))
+    if problem.simpler is not None:
+        # What another loss calls small is not what rounding or noise leaves: a fit is judged in squares.
+        seen_as = problem.simpler
+        point = seen_as.evaluate(outcome.point.factor)
+        ended = replace(outcome, point=point, objective=point.value)
+        return replace(outcome, verdict=_judged(seen_as, ended, solver, rng, words).verdict)
+    return _judged(problem, outcome, solver, rng, words)
+
+
+def _judged(
+    problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.random.Generator, words: str
+) -> Outcome:
+    """The same for squares."""
+    counted = None if solver.convex else underdetermined(problem, outcome, words)
     if counted is not None:
         return replace(outcome, verdict=counted)
     if not outcome.verdict.converged:
@@ -156,7 +174,7 @@ def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -
     words = f"{problem.loss.name} loss, tried {_listed(evidence.tried)}"
     said = outcome.verdict.reason
     fits = noiseless(problem, outcome.point.value)
-    counted = None if evidence.body and fits else _underdetermined(problem, outcome, words)
+    counted = None if evidence.body and fits else underdetermined(problem, outcome, words)
     if counted is not None:
         return counted
     met = outcome.verdict.converged or outcome.verdict.code is Stop.STALLED
@@ -208,21 +226,6 @@ def _near_an_exact_fit(problem: PSDProblem, outcome: Outcome) -> bool:
     """Whether a few Gauss–Newton steps lead from here to a fit to rounding."""
     first = outcome.point.factor
     return noiseless(problem, run(problem, GaussNewton(), (first, first), FEW_STEPS, keep=False).point.value)
-
-
-def _underdetermined(problem: PSDProblem, outcome: Outcome, words: str) -> Verdict | None:
-    """Past the counting limit a perfect fit is one of many."""
-    unknowns, pairs = unknowns_and_pairs(problem)
-    # A fit that is still creeping is no better determined: more iterations would be the wrong advice.
-    creeping = outcome.verdict.code in (Stop.MAX_ITERATIONS, Stop.STALLED)
-    if unknowns <= pairs or not (outcome.verdict.converged or creeping):
-        return None
-    ended = outcome.verdict.reason if outcome.verdict.converged else f"stopped after {outcome.iteration} iterations"
-    return Verdict(
-        Stop.UNDERDETERMINED,
-        f"{ended}, but rank {problem.rank} leaves {unknowns} numbers free and only {pairs} distinct "
-        f"entries were seen, so many matrices fit as well ({words}); lower the rank, or see more entries",
-    )
 
 
 def contradicts_absence(problem: PSDProblem, point: Point) -> bool:

@@ -115,7 +115,7 @@ class GeneralKernel:
                 for array in (work.cost, work.slope, work.curvature):
                     np.multiply(array, mask, out=array)
                 total += way.times * float(np.sum(work.cost, dtype=np.float64))
-                if self._loss.estimates:
+                if self._loss.gathers:
                     self._sums(way, mask is way.seen, work)
                 work.slopes += work.slope if way.times == 1 else way.times * work.slope
                 work.curvatures += work.curvature if way.times == 1 else way.times * work.curvature
@@ -161,7 +161,7 @@ class GeneralKernel:
             return total, gradient, sums
 
         total, gradient, sums = added(map_chunks(visit, self._chunks))
-        return (total, gradient, kept, sums) if self._loss.estimates else (total, gradient, kept)
+        return (total, gradient, kept, sums) if self._loss.gathers else (total, gradient, kept)
 
     def curvature(self, U: Array, D: Array, kept: list[Array]) -> Array:
         """(S ∘ (UDᵀ + DUᵀ)) U with the curvatures S found at U."""

@@ -106,7 +106,7 @@ class Kernel(Protocol):
         """Whether unseen entries count."""
 
     def evaluate(self, U: Array) -> tuple[Any, ...]:
-        """F(U), ∇F(U), and what the other passes need to know of U; for a loss that estimates, its sums besides."""
+        """F(U), ∇F(U), and what the other passes need to know of U; for a loss that gathers, its sums besides."""
 
     def with_loss(self, loss: Loss) -> Kernel:
         """The same data under the same loss with other estimates; asked only of losses that estimate something."""

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from unrelu.base.arrays import Array
+from unrelu.base.arrays import Array, Floats
 from unrelu.base.tolerances import PSD_SMALLEST_SHARE
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel, Line, kernel_for
 from unrelu.kernels.bands import BandKernel
 from unrelu.model.factors import Factors, nearest_psd
-from unrelu.model.losses import Loss, squared_loss
+from unrelu.model.losses import Loss, square_instead, squared_loss
 from unrelu.problems.protocol import Kept, Point
 from unrelu.problems.workspace import Workspace
 
@@ -52,8 +52,6 @@ class PSDProblem:
 
     # Whether what is known of positive semidefinite matrices holds: proofs, noise from seen blocks, error bars.
     psd = True
-    # The powers of the unit in F and in its gradient.
-    value_power, gradient_power = 2.0, 1.5
 
     def __init__(
         self,
@@ -65,11 +63,21 @@ class PSDProblem:
         self.observations = observations
         self.rank = rank
         self.loss = squared_loss() if loss is None else loss
-        if self.loss.estimates:
+        if self.loss.gathers and self.loss.noise is None:
             self.loss = self.loss.begun(self.observations.norm / np.sqrt(max(self.observations.count, 1)))
         self._kernel_for = kernel
         self._elder: PSDProblem | None = None  # whose kernel serves here too
         self._found_again: WeakKeyDictionary[Point, Any] = WeakKeyDictionary()
+
+    @property
+    def value_power(self) -> float:
+        """The power of the unit in F."""
+        return self.loss.power
+
+    @property
+    def gradient_power(self) -> float:
+        """The power of the unit in the gradient: that of F, less that of a factor."""
+        return self.loss.power - 0.5
 
     @property
     def size(self) -> int:
@@ -92,6 +100,16 @@ class PSDProblem:
         other = PSDProblem(self.observations, self.rank, loss, self._kernel_for)
         other.kernel = self.kernel.with_loss(loss)
         return other
+
+    @cached_property
+    def simpler(self) -> PSDProblem | None:
+        """The same data in squares, by which a fit under another loss is judged; None if the loss is a square."""
+        loss = square_instead(self.loss, self.observations.limits)
+        return None if loss is None else PSDProblem(self.observations, self.rank, loss)
+
+    def under(self, loss: Loss) -> PSDProblem:
+        """The simpler problem if that has this loss, else itself."""
+        return self.simpler if self.simpler is not None and self.simpler.loss == loss else self
 
     def at(self, point: Point) -> PSDProblem:
         """The problem that a point was measured in: this one, but for what is estimated along the way."""
@@ -173,9 +191,15 @@ class PSDProblem:
         value, gradient, kept, *sums = self.kernel.evaluate(U)
         return Point(U, value, gradient, kept, sums[0], self.loss) if sums else Point(U, value, gradient, kept)
 
-    def misfit(self, value: float) -> float:
-        """‖(UUᵀ − M)_Ω‖_F, with what the loss adds for unseen entries, from F = ¼ of its square."""
-        return float(np.sqrt(max(4 * value, 0.0)))
+    def misfit(self, value: float, sums: Floats | None = None) -> float:
+        """‖(UUᵀ − M)_Ω‖_F, with what a squared loss adds for unseen entries, from F, or from the sums of a pass."""
+        return self.loss.in_units(self.unit).misfit(value, sums)
+
+    def misfit_at(self, point: Point) -> float:
+        """The same at a point, whatever the loss: in squares, if its own F does not tell."""
+        if self.simpler is not None and (point.sums is None or not self.loss.likelihood):
+            return self.simpler.misfit(self.simpler.evaluate(point.factor).value)
+        return self.at(point).misfit(point.value, point.sums)
 
     def curvature(self, point: Point, D: Array) -> Array:
         """Gauss–Newton product ½JᵀJ D = (S ∘ (UDᵀ + DUᵀ)) U; ⟨D, ·⟩ is ½‖(UDᵀ + DUᵀ)_Ω‖_F²."""

@@ -60,7 +60,7 @@ def lowest_residual_eigenpair(problem: PSDProblem, factor: Array) -> tuple[float
 def wider(problem: PSDProblem, factor: Array) -> Array:
     """With one column more: the direction in which adding rank helps most."""
     value, vector = lowest_residual_eigenpair(problem, factor)
-    size = np.sqrt(max(-value, 1e-3 * problem.norm / problem.size))
+    size = np.sqrt(max(-value / (2 * problem.stiffness), 1e-3 * problem.norm / problem.size))
     return np.hstack([factor, (size * vector[:, None]).astype(problem.dtype)])
 
 

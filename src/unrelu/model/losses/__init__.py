@@ -2,30 +2,37 @@
 
 With x = (UUᵀ)_ij, seen value m and unseen entries known to lie below τ:
 
-=============  ==================  ======================
-loss           seen entry          unseen entry
-=============  ==================  ======================
-``observed``   ¼ (x − m)²          0
-``one-sided``  ¼ (x − m)²          ¼ max(x − τ, 0)²
-=============  ==================  ======================
+=============  =======================  ======================
+loss           seen entry               unseen entry
+=============  =======================  ======================
+``observed``   ¼ (x − m)²               0
+``one-sided``  ¼ (x − m)²               ¼ max(x − τ, 0)²
+``censored``   ½ ((x − m)/σ)² + log σ   −log Φ((τ − x)/σ)
+=============  =======================  ======================
 
-Entries that are unseen for another reason cost nothing under either. Both are squared: the slope is ½ w (x − t) and the
-curvature ½ w with one target t (m or τ) and one weight w (1 or 0), so one quick kernel serves both, and only the
-weights of unseen entries depend on the fit. Any other loss is served by the general kernel.
+Entries that are unseen for another reason cost nothing under any. The first two are squared: the slope is ½ w (x − t)
+and the curvature ½ w with one target t (m or τ) and one weight w (1 or 0), so one quick kernel serves both, and only
+the weights of unseen entries depend on the fit. Any other loss is served by the general kernel.
 """
 
 from __future__ import annotations
 
 from unrelu.data.limits import Limits
 from unrelu.model.losses.base import Loss
+from unrelu.model.losses.censored import Censored
 from unrelu.model.losses.observed import Observed
 from unrelu.model.losses.one_sided import OneSided
 
-__all__ = ["LOSSES", "Loss", "Observed", "OneSided", "squared_loss"]
+__all__ = ["LOSSES", "Censored", "Loss", "Observed", "OneSided", "square_instead", "squared_loss"]
 
-LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Observed, OneSided)}
+LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Observed, OneSided, Censored)}
 
 
 def squared_loss(limits: Limits | None = None) -> Loss:
     """The squared loss that listens to what is known of unseen entries, where something is known."""
     return Observed() if limits is None or limits.nothing else OneSided()
+
+
+def square_instead(loss: Loss, limits: Limits) -> Loss | None:
+    """The square whose fit is a good start for a loss, and by which its fit is judged; None for a square itself."""
+    return None if loss.squared else squared_loss(loss.heard(limits))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from unrelu.base.arrays import Array, Floats
 from unrelu.data.limits import Limits
 
@@ -18,7 +20,7 @@ class Loss:
     function, its derivative and what stands for the second one; the curvature must not be negative. Where the true one
     is, the loss chooses what stands for it (Fisher's information, say).
 
-    A loss may have something in it that is estimated along the way, such as a noise level: then ``estimates`` is True,
+    A loss may have something in it that is estimated along the way, such as a noise level: then ``gathers`` is True,
     each pass gathers the sums it asks for, and after each step of a method the problem goes on with :meth:`renewed`.
     No method knows of it.
 
@@ -52,11 +54,20 @@ class Loss:
     name: ClassVar[str]
     # Whether the cost is ¼ w (x − t)² with one target t and one weight w, 0 or 1, per entry: for the quickest kernels.
     squared: ClassVar[bool] = False
+    # Whether it is −log of a likelihood: then noise is part of it, and a fit is judged by what noise would leave.
+    likelihood: ClassVar[bool] = False
+    # The power of the data's unit in the cost.
+    power: ClassVar[float] = 2.0
 
     @property
-    def estimates(self) -> bool:
-        """Whether something in it is estimated along the way."""
+    def gathers(self) -> bool:
+        """Whether each pass gathers sums: for what is estimated along the way, or for the misfit."""
         return False
+
+    @property
+    def noise(self) -> float | None:
+        """The noise level that it knows of, given or estimated so far, in the units of the data; None: none."""
+        return None
 
     @property
     def stiffness(self) -> float:
@@ -76,8 +87,12 @@ class Loss:
         """What this loss makes of what is known of unseen entries: all of it, unless it says otherwise."""
         return limits
 
+    def misfit(self, value: float, sums: Floats | None) -> float:
+        """The norm of the residual that a value of F, or the sums of a pass, stand for; of F = ¼ of its square here."""
+        return float(np.sqrt(max(4 * value, 0.0)))
+
     def begun(self, size: float) -> Loss:
-        """The loss to begin with, given the root mean square of the seen entries: for what is estimated later."""
+        """The loss to begin with, for what is estimated later: all noise might be as large as ``size``."""
         return self
 
     def renewed(self, sums: Floats) -> Loss:

@@ -1,0 +1,103 @@
+"""What may be said of a fit by likelihood: whether what it leaves of the data looks like noise, and nothing else.
+
+At the right matrix the slopes of −log likelihood, one per entry, are independent with mean zero, whatever was seen. A
+symmetric matrix of such numbers has no eigenvalue beyond 2√n times their root mean square, but for a few per cent
+(Wigner's semicircle). Rank that the fit lacks, or a place that is not the best, leaves a direction in which all of them
+point the same way, and so an eigenvalue that grows with n: this is the score test for one more column of U, and needs
+no further fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unrelu.base.tolerances import FLOOR_NOISELESS, LIKELIHOOD_LEFT, LIKELIHOOD_LEFT_OF_FEW
+from unrelu.judge.counting import underdetermined
+from unrelu.loop.history import Stop, Verdict
+from unrelu.loop.run import Outcome
+from unrelu.problems.psd import PSDProblem
+from unrelu.starts.continuation import lowest_residual_eigenpair
+
+__all__ = ["Fits", "Leftover", "on_likelihood"]
+
+# With fewer rows an eigenvalue tells too little of itself.
+MANY_ROWS = 30
+# Random vectors by which the sum of squares of a large matrix is estimated.
+PROBES = 16
+
+
+@dataclass(frozen=True)
+class Fits:
+    """What else speaks for a fit: whether two starts ended here, and whether squares were fitted to their noise."""
+
+    agreed: bool
+    plain: bool
+    tried: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """The eigenvalue of the matrix of slopes that asks most for another column, over the most that noise leaves."""
+
+    times: float
+    rows: int
+
+    @classmethod
+    def of(cls, problem: PSDProblem, outcome: Outcome) -> Leftover:
+        """At the end of a run."""
+        posed, factor, n = problem.at(outcome.point), outcome.point.factor, problem.size
+        value, _ = lowest_residual_eigenpair(posed, factor)
+        probes = np.eye(n) if n <= 2 * PROBES else np.random.default_rng(0).choice([-1.0, 1.0], (n, PROBES))
+        seen = posed.kernel.residual_times(factor, probes.astype(problem.dtype)).astype(np.float64)
+        squares = float(np.sum(seen * seen)) / (1 if n <= 2 * PROBES else PROBES)
+        return cls(max(-value, 0.0) / (2 * float(np.sqrt(squares / n))) if squares > 0 else 0.0, n)
+
+    @property
+    def most(self) -> float:
+        """What noise leaves at most: 1 for many rows, a little more for few."""
+        return LIKELIHOOD_LEFT + LIKELIHOOD_LEFT_OF_FEW / self.rows ** (2 / 3)
+
+    @property
+    def noise_only(self) -> bool:
+        """Whether nothing but noise is left."""
+        return self.times <= self.most
+
+
+def on_likelihood(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) -> Verdict:
+    """The verdict on the best of the fits that were tried."""
+    said, ended = outcome.verdict.reason, outcome.verdict
+    counted = underdetermined(problem, outcome, words)
+    if counted is not None:
+        return counted
+    if not (ended.converged or ended.code is Stop.STALLED):
+        return Verdict(ended.code, f"{said} ({words})")
+    point = outcome.point
+    residual = problem.misfit_at(point) / problem.norm if problem.norm else 0.0
+    if residual <= FLOOR_NOISELESS[problem.dtype.name]:
+        return Verdict(Stop.FITTED, f"{said}; the data are fitted to rounding, and no noise is left ({words})")
+    noise = problem.loss.noise if point.loss is None else point.loss.noise
+    level = f"noise of {noise:.3g}"
+    left = Leftover.of(problem, outcome)
+    told = evidence.plain or problem.size >= MANY_ROWS
+    if left.noise_only and told:
+        return Verdict(
+            Stop.FITTED_TO_NOISE,
+            f"{said}; the data are fitted to {level}: what is left has no direction in it, its largest eigenvalue is "
+            f"{left.times:.2g} times what noise leaves ({words})",
+        )
+    if not left.noise_only and evidence.agreed:
+        return Verdict(
+            Stop.BEST_OF_RANK,
+            f"{said}; what is left has an eigenvalue {left.times:.2g} times what noise leaves, so the data are not of "
+            f"rank {problem.rank}, as real data seldom are; this is the likeliest fit of that rank that was found, "
+            f"with {level} ({words})",
+        )
+    why = (
+        f"what is left has an eigenvalue {left.times:.2g} times what noise leaves"
+        if not left.noise_only
+        else f"{problem.size} rows are too few to tell noise from a wrong fit by likelihood alone"
+    )
+    advice = "try another start, a higher rank, or look for outliers"
+    return Verdict(Stop.STATIONARY, f"{said}, but {why} ({words}); {advice}")

@@ -1,0 +1,110 @@
+"""The normal distribution far into its tails: log Φ, φ/Φ and their like, without overflow or lost digits."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr
+
+from unrelu.base.arrays import Array
+
+__all__ = ["beyond", "inside"]
+
+ROOT_HALF = float(np.sqrt(0.5))
+ROOT_TWO_OVER_PI = float(np.sqrt(2 / np.pi))
+HALF_LOG_TWO_PI = float(0.5 * np.log(2 * np.pi))
+# From here on Φ is 1 to double precision, and nothing is left of log Φ or φ/Φ but underflow.
+CERTAIN = 38.0
+# From here on into the tail the curvature is 1 − 1/z² + 6/z⁴ to double precision; h(h + z) has lost its digits.
+FAR = 1e3
+# Below this width an interval is as good as the density in its middle, with one correction.
+NARROW = 1e-4
+
+
+def beyond(z: Array, log: Array, ratio: Array, bend: Array) -> None:
+    """Write log Φ(z), h = φ(z)/Φ(z) and h(h + z), its negative slope, which lies between 0 and 1.
+
+    With x = |z|/√2, Φ(−|z|) = ½ erfcx(x) e^{−x²}: the ratio has no exponential in it for z < 0, and the logarithm only
+    its exponent. For z > 0 it is log1p of the same.
+
+    Examples
+    --------
+    >>> z = np.array([-40.0, 0.0, 5.0])
+    >>> log, ratio, bend = np.empty((3, 3))
+    >>> beyond(z, log, ratio, bend)
+    >>> [round(float(value), 6) for value in log]
+    [-804.608442, -0.693147, -0.0]
+    >>> [round(float(value), 6) for value in ratio]
+    [40.024969, 0.797885, 1e-06]
+    """
+    np.abs(z, out=bend)
+    np.minimum(bend, z.dtype.type(1e150 if z.dtype == np.float64 else 1e18), out=bend)  # its square must not overflow
+    np.multiply(bend, ROOT_HALF, out=bend)
+    erfcx(bend, out=log)  # 2 e^{x²} Φ(−|z|)
+    np.square(bend, out=bend)
+    np.negative(bend, out=bend)
+    left = z <= 0
+    # Left: h = √(2/π)/erfcx. Right: h = e^{−x²}/√(2π) / (1 − ½ erfcx e^{−x²}).
+    np.exp(bend, out=ratio)
+    below = np.multiply(log, ratio)
+    below *= 0.5  # Φ(−|z|)
+    np.divide(ratio, 1 - below, out=ratio)
+    ratio *= ROOT_TWO_OVER_PI / 2
+    np.divide(ROOT_TWO_OVER_PI, log, out=ratio, where=left)
+    np.log(log, out=log)
+    log -= float(np.log(2.0))
+    log += bend
+    np.log1p(-below, out=log, where=~left)
+    np.add(ratio, z, out=bend)
+    bend *= ratio
+    far = z < -FAR
+    if far.any():
+        square = np.square(z[far].astype(np.float64))
+        bend[far] = 1 - 1 / square
+    np.clip(bend, 0, 1, out=bend)
+
+
+def inside(low: Array, high: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Of P = Φ(high) − Φ(low): log P, (φ(high) − φ(low))/P, −d² log P, and of the width σ the two derivatives.
+
+    An interval on the right is mirrored, so that both ends are in the left tail, where differences keep their digits.
+
+    Parameters
+    ----------
+    low, high : ndarray
+        Ends in units of the noise, seen from the fit; ±∞ where there is none.
+
+    Returns
+    -------
+    log, pull, bend : ndarray
+        log P; the slope of −log P as the fit moves up; its curvature, between 0 and 1.
+    first, second : ndarray
+        The derivatives of −log P by log σ.
+    """
+    low, high = np.broadcast_arrays(low, high)
+    with np.errstate(all="ignore"):
+        mirrored = low + high > 0
+        a, b = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
+        log_a, log_b = log_ndtr(a), log_ndtr(b)
+        log = log_b + np.log(-np.expm1(np.minimum(log_a - log_b, -np.finfo(np.float64).tiny)))
+        width, middle = b - a, (a + b) / 2
+        narrow = width < NARROW
+        # φ(m) w (1 + (m² − 1) w²/24)
+        near = -(middle**2) / 2 - HALF_LOG_TWO_PI + np.log(width) + np.log1p((middle**2 - 1) * width**2 / 24)
+        log = np.where(narrow, near, log)
+        share_a, share_b = (np.exp(-(end**2) / 2 - HALF_LOG_TWO_PI - log) for end in (a, b))  # φ/P
+        pull = share_b - share_a
+        reach = _times(b, share_b) - _times(a, share_a)
+        bend = pull**2 + reach
+        cubes = _times(b**3, share_b) - _times(a**3, share_a)
+        second = -reach + cubes + reach**2
+        # Where both ends meet, −log P is the density: ½m² + const, and no width is gained or lost but log σ.
+        pull = np.where(narrow, -middle, pull)
+        bend = np.where(narrow, 1.0, bend)
+        reach = np.where(narrow, 1 - middle**2, reach)
+        second = np.where(narrow, 2 * middle**2, second)
+    return log, np.where(mirrored, -pull, pull), np.clip(bend, 0, 1), reach, second
+
+
+def _times(end: Array, share: Array) -> Array:
+    """End · share, nothing at infinity."""
+    return np.where(np.isfinite(end), end, 0) * share

@@ -96,7 +96,8 @@ class Auto(Strategy):
     Parameters
     ----------
     starts : tuple of str
-        Which starts, of the names in :attr:`Plan.KNOWN`, in that order.
+        Which starts: those that are printed below, or some of them. They are tried in that order, the cheapest first,
+        whatever order they are given in.
     passes : int, default 20,000
         Passes over the matrix (evaluations and products with the curvature) after which no further start is tried.
     seconds : float, optional
@@ -127,13 +128,12 @@ class Auto(Strategy):
         return self.solver.name
 
     def __post_init__(self) -> None:
-        if not isinstance(self.starts, tuple) or not self.starts:
-            raise InputError(
-                f"starts of auto must be a tuple of names such as ('clique', 'tailored'), got {self.starts!r}"
-            )
+        if not isinstance(self.starts, (tuple, list)) or not self.starts:
+            raise InputError(f"starts of auto must be names such as ('clique', 'tailored'), got {self.starts!r}")
         for name in self.starts:
             if not isinstance(name, str) or name not in Plan.KNOWN:
                 raise unknown_name("start of auto", name, Plan.KNOWN)
+        object.__setattr__(self, "starts", tuple(name for name in Plan.KNOWN if name in self.starts))
         if not (is_integer(self.passes) and self.passes > 0):
             raise InputError(f"passes of auto must be an integer ≥ 1, got {self.passes!r}")
         if not isinstance(self.solver, Solver):
@@ -150,8 +150,7 @@ class Auto(Strategy):
         return stopping if self.seconds is None else stopping | MaxSeconds(self.seconds)
 
     def __str__(self) -> str:
-        known = [name for name in Plan.KNOWN if name in self.starts]
-        lines = [f"  {k}. {name}: {Plan.KNOWN[name]}" for k, name in enumerate(known, 1)]
+        lines = [f"  {k}. {name}: {Plan.KNOWN[name]}" for k, name in enumerate(self.starts, 1)]
         most = f"at most {self.passes} passes over the matrix"
         most += "" if self.seconds is None else f" and {self.seconds:g} seconds"
         head = f"auto: {self.solver.name} from one start after the other, until the fit is at its floor"

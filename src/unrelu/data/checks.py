@@ -101,6 +101,11 @@ def counted(source: Source, faults: _Faults | None = None) -> Counts:
         return Counts(per_row, int(values.size), _norm(values))
     per_row, count, norm = np.zeros(size, np.int64), 0, 0.0
     for start, values in source.bands():
+        if values.shape[1:] != source.shape[1:] or start + len(values) > size:
+            raise InputError(
+                f"{type(source).__name__} gave a block of shape {values.shape} for the rows from {start} on of a "
+                f"matrix of shape {source.shape}"
+            )
         present = ~np.isnan(values)
         if faults is not None:
             faults.look_at(start, values, present)

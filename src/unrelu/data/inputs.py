@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools
 from unrelu.base.errors import InputError, positions
-from unrelu.data.source import Source
+from unrelu.data.source import Source, source_checked
 from unrelu.data.table import Table
 
 __all__ = ["read_mask", "read_values", "same_labels", "square_size"]
@@ -37,7 +37,7 @@ def square_size(data: Any, name: str) -> int:
 def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
     """The values as a float array (NaN where unseen), a CSR array or a source, with labels if there were any."""
     if isinstance(X, Source):
-        return X, None
+        return source_checked(X), X.labels
     if isinstance(X, Table):
         data, _ = read_values(X.values)
         return data, X.rows or X.columns

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unrelu.base.arrays import Array, Floats
+from unrelu.base.errors import InputError
 from unrelu.data.limits import Limits
 
 __all__ = ["Loss"]
@@ -109,8 +110,11 @@ class Loss:
 
     def seen(self, fit: Array, value: Array, cost: Array, slope: Array, curvature: Array) -> None:
         """Write cost, slope and curvature of fits whose values were seen."""
-        raise NotImplementedError
+        raise InputError(f"{type(self).__name__} must have seen(fit, value, cost, slope, curvature)")
 
     def unseen(self, fit: Array, limits: tuple[Any, Any], cost: Array, slope: Array, curvature: Array) -> None:
         """Write the same for fits of which it is known that they lie between the limits (low, high)."""
-        raise NotImplementedError
+        raise InputError(
+            f"{type(self).__name__} must have unseen(fit, limits, cost, slope, curvature), or heard(limits) that "
+            "returns Limits(), if it makes nothing of them"
+        )

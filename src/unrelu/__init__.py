@@ -79,7 +79,8 @@ if TYPE_CHECKING:
         Start,
         Tailored,
     )
-    from unrelu.uncertainty.error_bars import ErrorBars, Noise
+    from unrelu.uncertainty.error_bars import ErrorBars
+    from unrelu.uncertainty.noise import Noise
 else:
     ModuleType = type(sys)
 
@@ -170,7 +171,8 @@ _HOMES = {
     "solvers": "ADMM GNMR PAM SDP Direct GaussNewton GradientDescent MomentumPAM ScaledGD Solver",
     "starts": "Clique Gaussian RandomFill RandomImputation RandomSpectral RankIncreasing Shrinking Spectral Start "
     "Tailored",
-    "uncertainty.error_bars": "ErrorBars Noise",
+    "uncertainty.error_bars": "ErrorBars",
+    "uncertainty.noise": "Noise",
 }
 # Modules that are used by a name of their own: unrelu.datasets.planted(…).
 _MODULES = {"datasets": "data.planted", "plots": "show.plots", "sampling": "data.sampling"}

@@ -30,11 +30,12 @@ from unrelu.loop.history import Record, Stop, Verdict, in_units
 from unrelu.loop.progress import Bar
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import LOSSES, Loss
+from unrelu.problems.protocol import Point
 from unrelu.results.completion import Completion
 from unrelu.results.witnesses import PSDWitnesses, Silent
 from unrelu.solvers import Solver
 from unrelu.starts import Given
-from unrelu.uncertainty.error_bars import pairs_checked
+from unrelu.uncertainty.noise import pairs_checked
 
 __all__ = ["complete"]
 
@@ -251,8 +252,13 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
         threshold=observations.threshold,
         attempts=tuple(task.journal.attempts),
         symmetric=problem.psd,
-        witnesses=PSDWitnesses() if problem.psd else Silent(),
+        witnesses=PSDWitnesses(_likelihood(problem, point)) if problem.psd else Silent(),
     )
+
+
+def _likelihood(problem: Any, point: Point) -> Loss | None:
+    """The likelihood that was fitted, with its noise level, for the error bars."""
+    return (point.loss or problem.loss) if problem.loss.likelihood else None
 
 
 def _given(start: Any) -> Any:

@@ -12,7 +12,7 @@ from unrelu.auto.task import Attempts, Plan, Task
 from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.data.observations import Observations
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
-from unrelu.model.losses import Loss
+from unrelu.model.losses import Censored, Loss
 from unrelu.solvers import METHODS, GaussNewton, Solver
 from unrelu.solvers.function import Function
 
@@ -140,6 +140,13 @@ class Auto(Strategy):
             raise InputError(f"solver of auto must be a Solver such as GaussNewton(), got {self.solver!r}")
         if self.seconds is not None and not (is_number(self.seconds) and self.seconds > 0):
             raise InputError(f"seconds of auto must be a number above 0, or None for no limit; got {self.seconds!r}")
+
+    def default_loss(self, observations: Observations) -> tuple[Loss, bool]:
+        """Where absence says something, by likelihood if there is noise, and by squares if there is none."""
+        likely = Censored()
+        if observations.limits.nothing or not self.solver.accepts(likely):
+            return super().default_loss(observations)
+        return likely, True
 
     def find(self, task: Task) -> Attempts:
         """Follow the plan."""

@@ -341,6 +341,12 @@ CERTIFY_BEYOND = 1e-6
 # 1.06 at n = 200, 1.14 at 100, 1.22 at 12; and 1.2 and more, growing with √n, where one rank is missing.
 LIKELIHOOD_LEFT, LIKELIHOOD_LEFT_OF_FEW = 1.1, 2.0
 
+# A relative residual of the seen entries beyond which a fit by likelihood explains nothing: noise as large as the
+# signal leaves 0.7, and nothing but noise 0.95 and more.
+LIKELIHOOD_ALL_NOISE = 0.9
+# Share of the entries that are sure to be seen, and may be missing by chance or by a fit that is off here and there.
+LIKELIHOOD_MISSING = 0.02
+
 # --- auto.refined ----------------------------------------------------------------------------------------------------
 
 # Noise of a smaller share of the seen entries' size moves too few of them across the threshold to bend a fit.

@@ -224,7 +224,8 @@ class GeneralKernel:
             values, slopes = added(map_chunks(visit, self._chunks))
             return values, slopes
 
-        return Sampled(value, slope, look)
+        bend = float(np.vdot(D, self.curvature(U, D, kept)))
+        return Sampled(value, slope, bend, look)
 
     def weighted(self, weigh: Callable[[PairsSeen], Any]) -> list[Array]:
         """Other weights, in the order of the tiles."""

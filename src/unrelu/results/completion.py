@@ -27,7 +27,8 @@ from unrelu.proofs.intervals import Known, entry_bounds
 from unrelu.results.misfit import Misfit, largest_misfit
 from unrelu.results.saving import read_fields, write_fields
 from unrelu.results.witnesses import PSDWitnesses, RowsKnown, Witnesses
-from unrelu.uncertainty.error_bars import ErrorBars, Noise
+from unrelu.uncertainty.error_bars import ErrorBars
+from unrelu.uncertainty.noise import Noise
 
 __all__ = ["Completion"]
 

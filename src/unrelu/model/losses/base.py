@@ -71,6 +71,11 @@ class Loss:
         return None
 
     @property
+    def noise_given(self) -> bool:
+        """Whether that was given, and not estimated."""
+        return False
+
+    @property
     def stiffness(self) -> float:
         """The curvature of a seen entry that is met, ½ for squares: what gradients are measured by."""
         return 0.5

@@ -187,6 +187,28 @@ def test_cells_and_paths_reach_the_terminal_escaped(folder):
     assert missing.stderr == "error: no\\x1b\\n.csv does not exist; check the name and the folder it is in\n"
 
 
+def test_numbers_as_labels_are_labels_in_the_mask_too(folder):
+    _, X = relu_instance(12, 2)
+    ids = [4711 + k for k in range(12)]
+    unknown = np.zeros(X.shape, int)
+    unknown[0, 1] = unknown[1, 0] = 1
+    X[0, 1] = X[1, 0] = np.nan
+    write_matrix(folder / "ids.csv", X, rows=ids, columns=ids)
+    write_matrix(folder / "mask.csv", unknown, rows=ids, columns=ids)
+    done = shell("complete", "ids.csv", "-r", 2, "--unknown", "mask.csv", "-o", "out.csv")
+    assert done.stdout.startswith("12×12 matrix")
+    assert read_matrix(folder / "out.csv").rows == tuple(map(str, ids))
+
+
+def test_a_matrix_with_one_column_too_many_is_told_of_labels(folder):
+    (folder / "ids.csv").write_text("id,7,9\n9,1,2\n7,2,3\n")
+    done = shell("complete", "ids.csv", "-r", 1, "-o", "out.csv")
+    assert done.stderr == (
+        "error: ids.csv must be square, got 2 rows and 3 columns; if its first column holds labels, say --labels; "
+        "if its first row holds entries, say --no-header\n"
+    )
+
+
 def test_a_path_that_is_not_utf_8(folder):
     os.rename(b"x.csv", b"\xff.csv")
     done = bash(f"{COMMAND} complete $'\\xff.csv' -r 3 -o $'\\xfe.csv'", folder)

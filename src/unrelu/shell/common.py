@@ -152,19 +152,20 @@ def _require_square(table: Table, file: Path) -> None:
     """Refuse a table that is not square, with a guess at why."""
     rows, columns = table.values.shape
     if rows != columns:
-        hint = "; if its first row holds names, say --header" if rows == columns + 1 else ""
-        hint = "; if its first row holds entries, say --no-header" if table.columns and columns == rows + 1 else hint
+        hint = "; if its first row holds labels, say --header" if rows == columns + 1 else ""
+        if table.columns and columns == rows + 1:
+            hint = "" if table.rows else "; if its first column holds labels, say --labels"
+            hint += "; if its first row holds entries, say --no-header"
         raise InputError(f"{file.name} must be square, got {rows} rows and {columns} columns{hint or SQUARE}")
 
 
 def _beside(file: Path, first: Square | None) -> Table:
     """A second file, which must agree with the first, if there is one, where both have labels.
 
-    Whether it has them is as was said of the first, unless that gives it another shape: the same matrix may have been
-    saved without its names.
+    Whether it has them is as was said or found of the first, unless that gives it another shape: the same matrix may
+    have been saved without its names.
     """
-    said = None if first is None else _of_shape(file, first.table.values.shape, first.header, first.labels)
-    table = said or read_matrix(file)
+    table = (None if first is None else _like(file, first)) or read_matrix(file)
     names, theirs = None if first is None else first.names, labels_of(table, file)
     if names is not None and theirs is not None and theirs != names:
         k = next((k for k, (a, b) in enumerate(zip(theirs, names, strict=False)) if a != b), len(names))
@@ -172,15 +173,15 @@ def _beside(file: Path, first: Square | None) -> Table:
     return table
 
 
-def _of_shape(file: Path, shape: tuple[int, ...], header: bool | None, labels: bool | None) -> Table | None:
-    """The file as was said of another one, if that makes a table of this shape."""
-    if header is None and labels is None:
-        return None
+def _like(file: Path, first: Square) -> Table | None:
+    """A second file, read as the first was, if that makes a table of the same shape."""
+    header = first.table.columns is not None if first.header is None else first.header
+    labels = first.table.rows is not None if first.labels is None else first.labels
     try:
         table = read_matrix(file, header=header, labels=labels)
     except InputError:
         return None
-    return table if table.values.shape == shape else None
+    return table if table.values.shape == first.table.values.shape else None
 
 
 def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:

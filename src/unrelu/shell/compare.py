@@ -24,6 +24,7 @@ from unrelu.shell.common import (
     kept_warnings,
     mask_beside,
     read_square,
+    shown_table,
     values_beside,
     warn,
 )
@@ -50,9 +51,7 @@ Rank = Annotated[
 ]
 Methods = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAMES", help=f"Which, with commas between: auto, {', '.join(METHODS)}.", show_default="all but auto"
-    ),
+    typer.Option(metavar="NAMES", help=f"Which, with commas between: auto, {', '.join(METHODS)}.", show_default="all"),
 ]
 Trials = Annotated[int, typer.Option(metavar=options.COUNT, help="How many matrices; of a given one, how many starts.")]
 Truth = Annotated[
@@ -71,7 +70,7 @@ Budget = Annotated[float, typer.Option(metavar=options.SECONDS, help="Most secon
 Csv = Annotated[Path | None, typer.Option(metavar=options.FILE, help="Where to write every run, as .csv.")]
 Json = Annotated[
     Path | None,
-    typer.Option("--json", metavar=options.FILE, help="Where to write runs and summary, as .json."),
+    typer.Option("--json", metavar=options.FILE, help="Where to write every run and the summary, as .json."),
 ]
 Plot = Annotated[
     Path | None,
@@ -117,7 +116,7 @@ def compare_command(
     farewell(show=watched.show)
     with kept_warnings() as notes:
         comparison = compare(
-            None if matrix is None else matrix.table.values,
+            None if matrix is None else shown_table(matrix.table, as_json=False),
             rank,
             planted=drawn,
             methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],

@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import doctest
 import inspect
 import re
 import subprocess
@@ -308,6 +309,13 @@ def test_names_with_dots_can_be_written_after_one_import():
     assert (
         fresh("import unrelu; print(hasattr(unrelu.loop, 'nonsense'), hasattr(unrelu.loop, '_odd'))") == "False False"
     )
+
+
+@pytest.mark.parametrize("name", ["EdgeList", "Source", "Start"])
+def test_examples_can_be_pasted_as_they_are(name):
+    example = doctest.DocTestParser().get_doctest(getattr(unrelu, name).__doc__, {}, name, None, 0)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    assert doctest.DocTestRunner(optionflags=flags).run(example).failed == 0
 
 
 def documented(thing):

@@ -79,9 +79,9 @@ class Answer:
         """1 where an entry was seen or is determined."""
         completion = self.completion
         if self.levels is not None:
-            return (~np.isnan(np.asarray(completion.filled(undetermined="nan")))).astype(float)
+            return (~np.isnan(np.asarray(completion.filled(undetermined="nan")))).astype(int)
         whole = slice(0, completion.size)
-        return (~np.isnan(completion.seen_entries().block(whole, whole))).astype(float)
+        return (~np.isnan(completion.seen_entries().block(whole, whole))).astype(int)
 
     def errors(self) -> Any:
         """The standard error of every entry, infinite where it is not determined; n×n, as the file will be."""

@@ -70,7 +70,11 @@ Budget = Annotated[float, typer.Option(metavar=options.SECONDS, help="Most secon
 Csv = Annotated[Path | None, typer.Option(metavar=options.FILE, help="Where to write every run, as .csv.")]
 Json = Annotated[
     Path | None,
-    typer.Option("--json", metavar=options.FILE, help="Where to write every run and the summary, as .json."),
+    typer.Option(
+        "--json",
+        metavar=options.FILE,
+        help="Where to write every run and the summary: a .json file, nothing on the terminal.",
+    ),
 ]
 Plot = Annotated[
     Path | None,

@@ -60,7 +60,7 @@ MaxSeconds = Annotated[
     typer.Option(
         metavar=SECONDS,
         help="Most seconds of wall-clock time; then the best so far is written, with exit code 1. Reading and writing "
-        "files, the method sdp, and single steps of linear algebra on large matrices are not cut short.",
+        "files, and what other libraries do in one step, as with a large matrix, are not cut short.",
     ),
 ]
 FirstSeed = Annotated[int, typer.Option(metavar=COUNT, help="Seed of the first trial.")]

@@ -137,6 +137,16 @@ def test_row_numbers_of_pandas_could_be_entries(folder):
     assert_table(read_text(text, header=False, labels=False), [[NAN, 0, 1], [0, 1, 2], [1, 3, 4]])
 
 
+@pytest.mark.parametrize("text", [";a;b\na;1,5;2,5\nb;2,5;3,5\n", "a;b\n1,5;2,5\n2,5;\n"])
+def test_semicolons_and_decimal_commas_under_names(folder, text):
+    assert_refused(
+        "m.csv, line 1: cells are separated by semicolons; separate them by commas in a .csv file and by tabs in a "
+        ".tsv file, and write the decimal sign as a point",
+        read_text,
+        text,
+    )
+
+
 @pytest.mark.parametrize("ids", [(0, 1, 2), (4711, 4713, 4712)])
 def test_numbers_as_labels_are_told_from_entries_that_are_not_whole(folder, ids):
     frame = pd.DataFrame([[1.5, NAN, 2.0], [NAN, 3.0, 4.0], [2.0, 4.0, 5.0]], ids, ids)

@@ -1,5 +1,7 @@
 """Completions from files, and rows by their labels: frames come back as frames, and what is missing is asked for."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -118,6 +120,18 @@ def test_integers_are_positions_and_a_label_is_looked_up(rows):
 def test_labels_of_several_levels_beside_integers():
     labels = (("a", 1), ("b", 2), 5)
     assert as_positions([("b", 2), 0], labels).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("path", ["lab.csv", Path("lab.csv")])
+def test_a_path_is_no_matrix(path):
+    with pytest.raises(InputError, match=r"X must be a matrix, got the path 'lab\.csv'; read it first, as with pandas"):
+        unrelu.complete(path, 2)
+
+
+def test_lists_with_none_are_told_how_to_become_numbers():
+    with pytest.raises(InputError, match=r"numpy\.array\(X, dtype=float\) makes them of .*, and NaN of None"):
+        unrelu.complete([[1, 2], [2, None]], 1)
+    assert unrelu.complete(np.array([[1, 2], [2, None]], dtype=float), 1).verdict.converged
 
 
 def test_a_mask_of_another_shape_is_told_its_shape_first():

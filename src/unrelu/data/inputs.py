@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ def square_size(data: Any, name: str) -> int:
 
 def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
     """The values as a float array (NaN where unseen), a CSR array or a source, with labels if there were any."""
+    if isinstance(X, str | PathLike):
+        raise InputError(
+            f"X must be a matrix, got the path {fspath(X)!r}; read it first, as with "
+            "pandas.read_csv(path, index_col=0), or run unrelu complete in a shell, which reads files"
+        )
     if isinstance(X, Source):
         return X, None
     if isinstance(X, Table):
@@ -114,8 +120,15 @@ def _floats(array: NDArray[Any], name: str, *, copy: bool = False, hide: Bools |
         )
     if kind == "b":
         raise InputError(f"{name} must hold numbers, got a boolean array; is this the mask rather than the values?")
+    if kind == "O":
+        raise InputError(
+            f"{name} must hold numbers, got dtype object; numpy.array({name}, dtype=float) makes them of what reads as "
+            "a number, and NaN of None"
+        )
     if kind not in "fiu":
-        raise InputError(f"{name} must hold numbers, got dtype {array.dtype}; convert it with X.astype(float) first")
+        raise InputError(
+            f"{name} must hold numbers, got dtype {array.dtype}; convert it with numpy.array({name}, dtype=float) first"
+        )
     dtype = np.float32 if kind == "f" and array.dtype.itemsize <= 4 else np.float64
     values: Array = array.astype(dtype, copy=copy)
     if hide is not None:

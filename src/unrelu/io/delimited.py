@@ -230,6 +230,8 @@ def _read(
         if labels is not True and width > 1:
             _refuse_semicolons(row[:1], line, cells)
         if len(row) != width:
+            if width == 1 and ";" in first[0]:  # names, over numbers with decimal commas
+                raise _semicolons(cells.name, first_line)
             raise _ragged(cells.name, line, len(row), width)
         lines.append(line)
         heads.append(row[0])
@@ -270,10 +272,14 @@ def _refuse_semicolons(row: list[str], line: int, cells: _Cells) -> None:
     """Refuse what spreadsheets write where the comma is the decimal sign; '2;4' is no name."""
     for cell in row:
         if cells.several(cell):
-            raise InputError(
-                f"{cells.name}, line {line}: cells are separated by semicolons; separate them by commas in a .csv file "
-                "and by tabs in a .tsv file, and write the decimal sign as a point"
-            )
+            raise _semicolons(cells.name, line)
+
+
+def _semicolons(name: str, line: int) -> InputError:
+    return InputError(
+        f"{name}, line {line}: cells are separated by semicolons; separate them by commas in a .csv file "
+        "and by tabs in a .tsv file, and write the decimal sign as a point"
+    )
 
 
 def _is_header(first: list[str], heads: list[str], body: list[NDArray[np.float64]], cells: _Cells) -> bool:

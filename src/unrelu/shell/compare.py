@@ -30,6 +30,7 @@ from unrelu.shell.common import (
 )
 from unrelu.shell.help import values_of
 from unrelu.shell.streams import deliver, out, say
+from unrelu.shell.wording import for_shells
 from unrelu.solvers import METHODS
 
 __all__ = ["compare_command"]
@@ -140,7 +141,7 @@ def compare_command(
         watched.show()
         raise KeyboardInterrupt
     files.write(comparison)
-    deliver(str(comparison))
+    deliver(for_shells(str(comparison)))
     if not quiet:
         files.announce()
     return DONE
@@ -191,12 +192,12 @@ class _Watched:
     def __call__(self, row: Row) -> None:
         self._rows.append(row)
         if self._lines:
-            say(f"trial {row.trial + 1}, {row}")
+            say(f"trial {row.trial + 1}, {for_shells(str(row))}")
 
     def show(self) -> None:
         """The table of what had ended."""
         if self._rows:
-            out(str(Comparison(tuple(self._rows), self._about, interrupted=True)))
+            out(for_shells(str(Comparison(tuple(self._rows), self._about, interrupted=True))))
 
 
 def _about(matrix: Square | None, rank: Any, drawn: Any, trials: int, stopping: str) -> dict[str, Any]:

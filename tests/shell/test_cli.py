@@ -208,7 +208,7 @@ def test_warning_of_a_row_with_nothing_seen(folder):
         (["none.csv", "-r", "3", "-o", "out.csv"], "none.csv does not exist; check the name and the folder it is in"),
         (
             ["observed.csv", "-r", "0", "-o", "out.csv"],
-            "error: rank must be between 1 and 60, the size of the matrix; got 0",
+            "error: --rank must be between 1 and 60, the size of the matrix; got 0",
         ),
         (
             ["observed.csv", "-r", "3", "-o", "observed.csv"],

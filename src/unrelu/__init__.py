@@ -198,12 +198,28 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
+def _open(room: ModuleType) -> None:
+    """Let ``unrelu.loop.stopping`` be written after ``import unrelu``: files of a room are loaded when asked for."""
+
+    def find(name: str) -> "Any":
+        from importlib import import_module
+        from importlib.util import find_spec
+
+        if not name.startswith("_") and find_spec(f"{room.__name__}.{name}") is not None:
+            return import_module(f"{room.__name__}.{name}")
+        raise AttributeError(f"module {room.__name__!r} has no attribute {name!r}")
+
+    room.__dict__.setdefault("__getattr__", find)
+
+
 class _Package(ModuleType):
     """Python makes every module an attribute of its package; ``unrelu.complete`` is to be the function, though."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, ModuleType) and _HOME.get(name) == name:
             value = getattr(value, name)
+        elif isinstance(value, ModuleType) and hasattr(value, "__path__"):
+            _open(value)
         super().__setattr__(name, value)
 
 

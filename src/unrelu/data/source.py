@@ -36,14 +36,14 @@ class Source:
     --------
     A matrix that is nowhere stored:
 
-    >>> class Products(Source):
+    >>> import numpy as np, unrelu
+    >>> class Products(unrelu.Source):
     ...     shape, dtype = (50, 50), np.dtype(np.float64)
     ...
     ...     def block(self, rows, cols):
     ...         i, j = (np.arange(50)[place] - 20.0 for place in (rows, cols))
     ...         product = np.outer(i, j)
     ...         return np.where(product >= 0, product, np.nan)  # only these are seen
-    >>> import unrelu
     >>> found = unrelu.complete(Products(), rank=1)
     >>> found.verdict.code.value, round(float(found.entries(0, 49)), 6)
     ('fitted', -580.0)

@@ -30,7 +30,6 @@ from unrelu.loop.history import Record, Stop, Verdict, in_units
 from unrelu.loop.progress import Bar
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import LOSSES, Loss
-from unrelu.problems.protocol import Point
 from unrelu.results.completion import Completion
 from unrelu.results.witnesses import PSDWitnesses, Silent
 from unrelu.solvers import Solver
@@ -233,6 +232,7 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
     odd = remarks(observations, point.factor, residual) if problem.psd else []
     said = "; ".join([outcome.verdict.reason, *odd])
     own = outcome.own if problem.psd else point.factors
+    likelihood = (point.loss or problem.loss) if problem.loss.likelihood else None
     return Completion(
         factor=(point.factor if problem.psd else point.factors.left) * root,
         verdict=Verdict(outcome.verdict.code, said),
@@ -252,13 +252,10 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
         threshold=observations.threshold,
         attempts=tuple(task.journal.attempts),
         symmetric=problem.psd,
-        witnesses=PSDWitnesses(_likelihood(problem, point)) if problem.psd else Silent(),
+        sigma=None if likelihood is None else likelihood.noise,
+        sigma_given=likelihood is not None and likelihood.noise_given,
+        witnesses=PSDWitnesses() if problem.psd else Silent(),
     )
-
-
-def _likelihood(problem: Any, point: Point) -> Loss | None:
-    """The likelihood that was fitted, with its noise level, for the error bars."""
-    return (point.loss or problem.loss) if problem.loss.likelihood else None
 
 
 def _given(start: Any) -> Any:

@@ -423,7 +423,9 @@ def test_a_caller_hears_of_intervals_that_should_not_be_trusted():
     U, noise = rng.standard_normal((60, 3)), rng.standard_normal((60, 60))
     M = U @ U.T + 0.6 * (noise + noise.T) / np.sqrt(2)
     tau = float(np.quantile(M, 0.7))
-    completion = unrelu.complete(np.where(tau <= M, M, np.nan), 3, threshold=tau, rng=0)
+    options = dict(threshold=tau, rng=0)
+    completion = unrelu.complete(np.where(tau <= M, M, np.nan), 3, loss="one-sided", **options)
+    unrelu.complete(np.where(tau <= M, M, np.nan), 3, **options).interval(0, 1)  # the likelihood knows of it
     with pytest.warns(unrelu.CompletionWarning, match="the noise is so strong that it decided which entries were seen"):
         completion.interval(0, 1)
     quiet = unrelu.complete(np.where(U @ U.T >= 0, U @ U.T, np.nan), 3, rng=0)
@@ -553,7 +555,8 @@ def test_auto_looks_at_the_pairs_that_were_seen_twice():
 
 def test_pairs_reach_the_error_bars():
     _, X = noisy(40, 2, 0.1, True, 0)
-    auto, two = (unrelu.complete(X, 2, rng=0, pairs=pairs) for pairs in ("auto", "independent"))
+    options = dict(loss="one-sided", rng=0)
+    auto, two = (unrelu.complete(X, 2, pairs=pairs, **options) for pairs in ("auto", "independent"))
     ratio = auto.standard_errors(0, np.arange(1, 40)) / two.standard_errors(0, np.arange(1, 40))
     # Counting a pair twice makes errors √2 too small, and degrees of freedom too many.
     assert np.all((ratio > 1.3) & (ratio < 1.7))
@@ -747,7 +750,7 @@ def test_the_shell_writes_errors(tmp_path, extension):
     done = shell("in.csv", "-r", 2, "-o", "out.csv", "--errors-out", target.name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert f"wrote {target.name}" in done.stdout
-    assert "384 seen pairs with one noise each less 77 unknowns; errors by exact solves" in done.stdout
+    assert "384 seen pairs with one noise each and 77 unknowns; errors by exact solves" in done.stdout
     table = read_matrix(target)
     if extension != "mtx":
         assert table.rows == table.columns == tuple(names)
@@ -792,8 +795,8 @@ def test_the_example_of_the_docs_runs(capsys):
     for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
         exec(block, {})
     noise, share, method = capsys.readouterr().out.splitlines()
-    assert re.match(
-        r"noise of standard deviation 0\.\d+, from \d+ seen pairs with one noise each less 990 unknowns", noise
+    words = r"noise of standard deviation 0\.\d+, by likelihood from \d+ seen pairs with one noise each and 990 unknowns"
+    assert re.match(words, noise)
     )
     assert 0.93 < float(share) < 0.97
     assert method in (ROWS, SAMPLED)

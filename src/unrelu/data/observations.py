@@ -74,7 +74,7 @@ class Observations:
         source = source_of(data)
         mask = None if unknown is None else read_mask(unknown, n, labels)
         limits = Limits.beyond(threshold, seen, mask)
-        found = checked(source, limits)
+        found = checked(source, limits, labels)
         result = cls(source, limits, labels, bool(source.diagonal_seen().any()), found)
         if result.dtype == np.float32 and result.unit < float(np.finfo(np.float32).tiny):
             # Their unit is no float32; what digits there are survive in doubles.

@@ -16,10 +16,10 @@ from unrelu.base.arrays import Array
 from unrelu.base.errors import CompletionWarning, InputError, unknown_name
 from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.inputs import same_labels
-from unrelu.data.labels import as_positions, label_or_position
+from unrelu.data.labels import as_positions
 from unrelu.data.observations import Observations
 from unrelu.kernels.memory import require_memory
-from unrelu.loop.history import History, Stop, Verdict, finite
+from unrelu.loop.history import History, Stop, Verdict
 from unrelu.model.factors import Factors, Symmetric, TwoSided, positions_checked
 from unrelu.proofs.agreement import cleared
 from unrelu.proofs.determinacy import LEVELS
@@ -27,6 +27,7 @@ from unrelu.proofs.intervals import Known, entry_bounds
 from unrelu.results.data_again import framed, marked, refuse_another_mask
 from unrelu.results.misfit import Misfit, largest_misfit
 from unrelu.results.saving import read_fields, write_fields
+from unrelu.results.summary import summary_of
 from unrelu.results.witnesses import PSDWitnesses, RowsKnown, Witnesses
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.noise import Noise
@@ -73,6 +74,8 @@ class Completion:
         reference, and None after :meth:`load`, where ``unknown_count`` says how many entries it marked.
     seconds, cpu_seconds : float
         What the whole call took, by the clock and of the processor; the history counts the iterations' own time.
+    sigma, sigma_given : float or None, bool
+        The noise level of a fit by likelihood, and whether it was given; None for a fit of squares.
     attempts : tuple of Attempt
         Every start that ``auto`` tried, with the objective it ended at; empty for a named method. None ended lower.
     symmetric : bool
@@ -103,6 +106,8 @@ class Completion:
     unknown: Any = None
     seconds: float = 0.0
     cpu_seconds: float = 0.0
+    sigma: float | None = None
+    sigma_given: bool = False
     attempts: tuple[Attempt, ...] = ()
     symmetric: bool = True
     witnesses: Witnesses = field(default_factory=PSDWitnesses)
@@ -204,9 +209,9 @@ class Completion:
             other._asked["rows"] = self._asked["rows"]
         return other
 
-    def observed(self) -> Observations:
+    def observed(self, X: Any = None) -> Observations:
         """What was seen and what absence says, read again from the caller's matrix."""
-        return self._read(threshold=self.threshold, seen=self.side, unknown=self.unknown)
+        return self._read(X, threshold=self.threshold, seen=self.side, unknown=self.unknown)
 
     @property
     def _rows(self) -> RowsKnown:
@@ -315,7 +320,8 @@ class Completion:
     def error_bars(self, X: Any = None) -> ErrorBars:
         """The error bars of this fit, made when first asked for; ``error_bars().method`` says how they were found."""
         if X is not None or "error bars" not in self._asked:
-            seen = self.seen_entries(X) if X is not None or self.source is None else self._rows.observations
+            again = X is not None or self.source is None
+            seen = self.observed(X) if again else self._rows.observations
             self._asked["error bars"] = self.witnesses.error_bars(self, seen, self._determined_rows())
         return self._asked["error bars"]
 
@@ -333,30 +339,7 @@ class Completion:
 
     def summary(self) -> dict[str, Any]:
         """What a person or a program wants to know at a glance, ready for JSON; rows go by their labels."""
-        here, last = self.history[self.iteration], self.history[-1]
-        about = {
-            "size": self.size,
-            "rank": self.rank,
-            "converged": self.verdict.converged,
-            "code": self.verdict.code.value,
-            "reason": self.verdict.reason,
-            "method": self.method,
-            "start": self.start,
-            "loss": self.loss,
-            "iterations": last.iteration,
-            "seconds": self.seconds,
-            "cpu_seconds": self.cpu_seconds,
-            "objective": self.objective,
-            "residual": self.residual,
-            "gradient_norm": here.gradient_norm,
-            "error": here.error,
-            "apart": self.apart,
-            "tried": [attempt.start for attempt in self.attempts],
-            "undetermined_rows": [label_or_position(row, self.labels) for row in self.undetermined_rows],
-            "determined_share": self.determined_share,
-            "largest_misfit": None if self.largest_misfit is None else self.largest_misfit.named(self.labels),
-        }
-        return finite(about)
+        return summary_of(self)
 
     @property
     def determined_share(self) -> float | None:

@@ -36,9 +36,12 @@ PLAIN = (
     "seconds",
     "cpu_seconds",
     "symmetric",
+    "sigma",
+    "sigma_given",
 )
 # What files from before a field was added have for it.
 SINCE = {"pairs": "auto", "threshold": 0.0, "side": "above", "seconds": 0.0, "cpu_seconds": 0.0, "symmetric": True}
+SINCE |= {"sigma": None, "sigma_given": False}
 
 
 def write_fields(path: str | Path, completion: Any) -> None:

@@ -17,7 +17,7 @@ from unrelu.data.observations import Observations
 from unrelu.judge.remarks import beyond_rank
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop, Verdict
-from unrelu.model.losses import Loss
+from unrelu.model.losses import Censored, Loss
 from unrelu.proofs.determinacy import NO, Determinacy
 from unrelu.proofs.determine import determine
 from unrelu.proofs.direct import DataError
@@ -36,6 +36,8 @@ class _Answer(Protocol):
     residual: float
     verdict: Verdict
     pairs: str
+    sigma: float | None
+    sigma_given: bool
 
     @property
     def at_floor(self) -> bool:
@@ -63,12 +65,7 @@ class Witnesses(Protocol):
 
 @dataclass(frozen=True)
 class PSDWitnesses:
-    """Of a positive semidefinite completion: proofs, general position, and the curvature of the fit.
-
-    ``loss`` is the likelihood that was fitted, with its noise level; None for squares.
-    """
-
-    loss: Loss | None = None
+    """Of a positive semidefinite completion: proofs, general position, and the curvature of the fit."""
 
     def rows(self, completion: _Answer, observations: Observations) -> RowsKnown:
         """By :func:`unrelu.proofs.determine.determine`, and with noise by fits that are nearly as good."""
@@ -83,7 +80,7 @@ class PSDWitnesses:
             found = determine(observations, factor, error, misfit, rng, at_floor=completion.at_floor)
             if completion.verdict.code is Stop.FITTED_TO_NOISE:
                 known = found.determined, completion.pairs
-                rivals = rows_with_rivals(observations, factor, known, self.loss, rng)
+                rivals = rows_with_rivals(observations, factor, known, _likelihood(completion), rng)
                 found = found.at_most_local(rivals)
             return RowsKnown(observations, error, found)
 
@@ -92,7 +89,7 @@ class PSDWitnesses:
         rank = completion.factor.shape[1]
         doubt = beyond_rank(rank) if completion.verdict.code is Stop.BEST_OF_RANK else None
         options = dict(pairs=completion.pairs, determined=determined, doubt=doubt)
-        return bars_of(completion.factor, seen, self.loss, **options)
+        return bars_of(completion.factor, seen, _likelihood(completion), **options)
 
 
 @dataclass(frozen=True)
@@ -108,3 +105,10 @@ class Silent:
     def error_bars(self, completion: _Answer, seen: Observations, determined: NDArray[np.bool_]) -> ErrorBars:
         """There are none."""
         raise InputError("error bars are known for positive semidefinite completions only; this one has two factors")
+
+
+def _likelihood(completion: _Answer) -> Loss | None:
+    """The likelihood that was fitted, at its noise level; None for squares."""
+    if completion.sigma is None:
+        return None
+    return Censored(completion.sigma) if completion.sigma_given else Censored(level=completion.sigma)

@@ -155,8 +155,8 @@ def answers(stored):
 
     for name, X, rank, options in matrices():
         # They were stored when squares were all there was; a loss that is chosen by the noise has answers of its own.
-        squares = "observed" if options.get("threshold", 0.0) is None else "one-sided"
-        found = unrelu.complete(X, rank, rng=0, **{"loss": squares, **options})
+        squares = {} if "method" in options or options.get("threshold", 0.0) is None else {"loss": "one-sided"}
+        found = unrelu.complete(X, rank, rng=0, **squares, **options)
         i, j = places(name, found.determined)
         levels = " ".join(f"{word} {(found.determinacy == word).sum()}" for word in ("proved", "generic", "local"))
         yield name, f"{found.verdict.code}; {levels}", found.objective, i, j, found.entries(i, j)

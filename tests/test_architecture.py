@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import unrelu
+from reading import functions, imported, kinds_asked, lines_of, parameters_of
+from unrelu.model.losses import LOSSES, Loss
 
 SOURCE = Path(unrelu.__file__).parent
 
@@ -85,20 +87,6 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(source, own="unrelu.somewhere", known=()):
-    """Modules of this package that a source imports, wherever it stands, in full; names in them are left out."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "unrelu")
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(own.split(".")[: -node.level]) if node.level else ""
-            module = ".".join(part for part in (base, node.module) if part)
-            if module.split(".")[0] == "unrelu":
-                for alias in node.names:
-                    inside = f"{module}.{alias.name}"
-                    yield inside if inside in known or module == "unrelu" else module
-
-
 KNOWN = {name_of(path): path for path in modules()}
 
 
@@ -107,10 +95,37 @@ def test_imports_only_from_rooms_before(name):
     room = name.split(".")[1]
     assert room in ROOMS, f"{name} has no room: give it a place in ROOMS"
     for other in imported(KNOWN[name].read_text(), name, KNOWN):
-        leaf = other.partition(".")[2]
-        there = unrelu._HOME.get(leaf, leaf).split(".")[0]
-        if there in ROOMS:  # else the package itself, or its version
-            assert ROOMS.index(there) <= ROOMS.index(room), f"{name} imports {other}, which comes later"
+        assert not comes_later(other, room), f"{name} imports {other}, which comes later"
+
+
+def comes_later(other, room):
+    """Whether a module, or a name of the package, is of a later room; what is not known where might be."""
+    leaf = other.partition(".")[2]
+    if leaf in ("", "__version__"):
+        return False
+    there = (unrelu._HOME | unrelu._MODULES).get(leaf, leaf).split(".")[0]
+    return there not in ROOMS or ROOMS.index(there) > ROOMS.index(room)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import unrelu; unrelu.complete",
+        "import unrelu as u\ndef f(): return u.complete",
+        "import unrelu.data.table; unrelu.complete(X, 2)",
+        "import unrelu; unrelu.results.completion.Completion",
+        "import unrelu; getattr(unrelu, 'complete')",
+        "import unrelu; unrelu.plots",
+        "from unrelu import *",
+        "import importlib; importlib.import_module('unrelu.results.completion')",
+        "from importlib import import_module; import_module('unrelu.' + name)",
+        "from importlib import import_module; import_module('..results', __package__)",
+        "__import__('unrelu.results.completion')",
+        "import sys; sys.modules['unrelu.results.completion']",
+    ],
+)
+def test_no_way_leads_to_a_later_room(source):
+    assert any(comes_later(other, "data") for other in imported(source, "unrelu.data.limits", KNOWN))
 
 
 def test_inside_a_room_imports_go_one_way():
@@ -131,6 +146,10 @@ def test_inside_a_room_imports_go_one_way():
         ("def f():\n    from unrelu.loop.run import run", ["unrelu.loop.run"]),
         ("from . import tiled", ["unrelu.kernels.tiled"]),
         ("from ..loop.run import run", ["unrelu.loop.run"]),
+        ("import unrelu; unrelu.loop.run.Outcome", ["unrelu", "unrelu.loop.run"]),
+        ("import unrelu; unrelu.__version__", ["unrelu", "unrelu.__version__"]),
+        ("import_module('scs')", []),
+        ("files('unrelu.experiments').joinpath('printed.json')", []),
         ("import numpy", []),
     ],
 )
@@ -142,30 +161,6 @@ def test_every_way_of_importing_is_seen(source, found):
 @pytest.mark.parametrize("name", sorted(KNOWN))
 def test_no_file_outgrows_a_room(name):
     assert len(KNOWN[name].read_text().splitlines()) <= MOST_LINES
-
-
-def functions(node, name):
-    """Every function below a node, those inside classes and other functions too, with its name in full."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield f"{name}.{child.name}", child
-        named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        yield from functions(child, f"{name}.{child.name}" if named else name)
-
-
-def lines_of(function):
-    """From ``def`` to the end, without the docstring."""
-    count = function.end_lineno - function.lineno + 1
-    if ast.get_docstring(function) is not None:
-        count -= function.body[0].end_lineno - function.body[0].lineno + 1
-    return count
-
-
-def parameters_of(function):
-    """Positional and keyword-only ones together."""
-    positional = [*function.args.posonlyargs, *function.args.args]
-    own = bool(positional) and positional[0].arg in ("self", "cls")
-    return len(positional) - own + len(function.args.kwonlyargs)
 
 
 def outgrown(name):
@@ -200,16 +195,65 @@ def test_no_exception_outlives_its_reason():
         ("def f(self, a):\n    '''One.\n\n    Two.\n    '''\n    return a", 2, 1),
         ("@staticmethod\nasync def f(\n    a,\n):\n    return 'no docstring'", 4, 1),
         ("def f():\n    'All of it.'", 1, 0),
+        ("f = lambda a, b, c, d, e, g, *, h, i=1: a", 1, 8),
     ],
 )
 def test_functions_are_measured(source, lines, parameters):
     ((name, function),) = functions(ast.parse(source), "file")
-    assert (name, lines_of(function), parameters_of(function)) == ("file.f", lines, parameters)
+    assert name in ("file.f", "file.<lambda>")
+    assert (lines_of(function), parameters_of(function)) == (lines, parameters)
 
 
 def test_functions_inside_others_are_seen():
-    source = "class A:\n    def f(self):\n        def g(): ...\nif True:\n    def h(): ..."
-    assert [name for name, _ in functions(ast.parse(source), "m")] == ["m.A.f", "m.A.f.g", "m.h"]
+    source = "class A:\n    def f(self):\n        def g(): ...\nif True:\n    def h(): ...\nk = map(lambda x: x, y)"
+    assert [name for name, _ in functions(ast.parse(source), "m")] == ["m.A.f", "m.A.f.g", "m.h", "m.<lambda>"]
+
+
+# Who may ask which loss, kernel or problem it has: where they are made. Everybody else asks what they can do.
+FRONT_DOORS = ("unrelu.complete", "unrelu.complete_distances", "unrelu.certify", "unrelu.compare")
+MAY_ASK_FOR_KINDS = ("unrelu.model.losses", "unrelu.kernels", *FRONT_DOORS)
+KINDS = {kind.__name__ for kind in (Loss, *LOSSES.values())} | {
+    node.name
+    for name, path in KNOWN.items()
+    if name.startswith(("unrelu.kernels", "unrelu.problems"))
+    for node in ast.parse(path.read_text()).body
+    if isinstance(node, ast.ClassDef) and node.name.endswith(("Kernel", "Problem"))
+}
+
+
+@pytest.mark.parametrize("name", sorted(name for name in KNOWN if not name.startswith(MAY_ASK_FOR_KINDS)))
+def test_nobody_asks_of_which_kind_a_loss_a_kernel_or_a_problem_is(name):
+    assert list(kinds_asked(KNOWN[name].read_text(), KINDS)) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "isinstance(problem.loss, Observed)",
+        "isinstance(problem, PSDProblem)",
+        "isinstance(kernel, (Source, kernels.TiledKernel))",
+        "isinstance(loss, Observed | OneSided)",
+        "from unrelu.model.losses import Observed as Plain\nisinstance(loss, Plain)",
+        "issubclass(kind, Loss)",
+        "type(loss) is OneSided",
+        "type(loss) in (Observed, OneSided)",
+        "match loss:\n    case Observed():\n        pass",
+        "loss.name in ('one-sided',)",
+        "problem.loss.name == 'one-sided'",
+        "'one-sided' != self._loss.name",
+        "match problem.loss.name:\n    case 'observed':\n        pass",
+        "RULES[problem.loss.name]",
+        "RULES.get(loss.name)",
+        "loss.name.startswith('one')",
+    ],
+)
+def test_every_way_of_asking_for_a_kind_is_seen(source):
+    assert list(kinds_asked(source, KINDS))
+
+
+@pytest.mark.parametrize("source", ["f'{problem.loss.name} loss'", "told(problem.loss.name)", "solver.name == 'pam'"])
+def test_to_tell_a_name_is_no_question(source):
+    assert list(kinds_asked(source, KINDS)) == []
 
 
 def aliases(name):

@@ -166,7 +166,7 @@ def _each(node):
 
 
 def small_numbers(source, below):
-    """Float literals of a size above zero and below this, with their lines."""
+    """Float literals of a size above zero and below this."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < abs(node.value) < below:
-            yield node.value, node.lineno
+            yield node.value

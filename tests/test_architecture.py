@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import inspect
+import re
 import subprocess
 import sys
 import textwrap
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import unrelu
-from reading import functions, imported, kinds_asked, lines_of, parameters_of
+from reading import functions, imported, kinds_asked, lines_of, parameters_of, small_numbers
 from unrelu.model.losses import LOSSES, Loss
 
 SOURCE = Path(unrelu.__file__).parent
@@ -254,6 +255,85 @@ def test_every_way_of_asking_for_a_kind_is_seen(source):
 @pytest.mark.parametrize("source", ["f'{problem.loss.name} loss'", "told(problem.loss.name)", "solver.name == 'pam'"])
 def test_to_tell_a_name_is_no_question(source):
     assert list(kinds_asked(source, KINDS)) == []
+
+
+# Numbers below the first are tolerances, or have a reason not to be; those below the second stand for zero where
+# something is divided by it.
+SMALL, STANDS_FOR_ZERO = 1e-2, 1e-99
+TOLERANCES = ("unrelu.base.tolerances", "unrelu.base.tolerances.proofs")
+# Files with small numbers of their own, by the reason.
+NO_TOLERANCES = {
+    "damping of a step, which the next one corrects": (
+        "distances.handedness distances.refine distances.second distances.swarm distances.trilateration "
+        "distances.uncertainty placing.outside placing.turning problems.laplacian proofs.movable "
+        "solvers.levenberg_marquardt solvers.side_by_side"
+    ),
+    "a ladder of how good a step must be, from good to hardly, which is tried in turn": (
+        "distances.careful distances.trilateration placing.placement"
+    ),
+    "how far a method goes, as its paper or its docstring says": (
+        "loop.stopping solvers.admm solvers.base solvers.direct solvers.function solvers.gauss_newton solvers.gnmr "
+        "solvers.gradient_descent solvers.levenberg_marquardt solvers.momentum_pam solvers.pam solvers.scaled_gd "
+        "solvers.sdp"
+    ),
+    "how far a fit on the way goes, beside how long": "auto.escalate judge.held_out judge.next_rank judge.verdicts",
+    "part of one formula, which explains it": (
+        "kernels.line model.losses.censored model.losses.tails problems.network problems.psd"
+    ),
+    "a bracket of a bisection": "starts.base",
+    "a probability": "results.distances",
+    "what an experiment varies, or calls recovered": (
+        "experiments.basin experiments.distances experiments.drawing experiments.families experiments.initialisation "
+        "experiments.initialisation_figure experiments.landscape experiments.methods experiments.methods_verdicts "
+        "experiments.noise experiments.rank experiments.solve experiments.watch"
+    ),
+}
+HOLDS_SMALL_NUMBERS = {f"unrelu.{name}" for names in NO_TOLERANCES.values() for name in names.split()}
+
+
+def small_in(name):
+    """Small numbers of a file, apart from those that stand for zero."""
+    return [number for number in small_numbers(KNOWN[name].read_text(), SMALL) if abs(number) > STANDS_FOR_ZERO]
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN.keys() - set(TOLERANCES)))
+def test_every_tolerance_stands_with_the_others(name):
+    found = small_in(name)
+    if name in HOLDS_SMALL_NUMBERS:
+        assert found, "take it off the list"
+    else:
+        assert not found, f"tolerances belong into base/tolerances, with their reasons: {found}"
+
+
+def test_no_file_is_excused_that_is_not_there():
+    assert KNOWN.keys() >= HOLDS_SMALL_NUMBERS
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("if gap <= 1e-9 * size: pass", [1e-9]),
+        ("def f(tol=1e-4): return -0.001", [1e-4, 0.001]),
+        ("x = {'float64': 1e-13, 'float32': 1e-5}", [1e-13, 1e-5]),
+        ("'Up to 1e-9.'\nx = 0.05 + 0.0 + 3", []),
+    ],
+)
+def test_every_small_number_is_seen(source, found):
+    assert sorted(small_numbers(source, SMALL)) == sorted(found)
+
+
+def test_every_tolerance_is_used_and_carries_the_name_of_its_file():
+    used = "".join(path.read_text() for name, path in KNOWN.items() if name not in TOLERANCES)
+    for name in TOLERANCES:
+        section = ""
+        for line in KNOWN[name].read_text().splitlines():
+            if line.startswith("# --- "):
+                section = line.split()[2]
+                assert f"unrelu.{section}" in KNOWN
+            if " = " in line and not line.startswith("#"):
+                for constant in line.split(" = ")[0].split(", "):
+                    assert constant.startswith(section.split(".")[-1].upper() + "_")
+                    assert re.search(rf"\b{constant}\b", used), constant
 
 
 def aliases(name):

@@ -191,6 +191,11 @@ def _with_all_seen(observations: Observations, factor: Floats, found: Determinac
 
 def _completed(X: Any, rank: Any, threshold: Any, seen: str, unknown: Any, rng: Any) -> Completion:
     if isinstance(X, Completion):
+        if not X.symmetric:
+            raise InputError(
+                "certify needs a matrix or a positive semidefinite completion; this one has two factors, of which "
+                "nothing is proved"
+            )
         if rank is not None and rank != X.rank:
             raise InputError(f"rank must be that of the completion, {X.rank}, or left out; got {rank}")
         return X

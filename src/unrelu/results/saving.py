@@ -14,6 +14,7 @@ from unrelu.auto.task import Attempt
 from unrelu.base.errors import InputError
 from unrelu.io.disk import replacing
 from unrelu.loop.history import History, Record, Stop, Verdict, finite
+from unrelu.results.witnesses import witnesses_for
 
 __all__ = ["read_fields", "write_fields"]
 
@@ -84,6 +85,7 @@ def read_fields(path: str | Path, make: Callable[..., Made]) -> Made:
             seen=(int(about["seen"][0]), float(about["seen"][1])),
             undetermined_rows=np.array(about["undetermined_rows"], np.intp),
             attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
+            witnesses=witnesses_for(symmetric=about["symmetric"]),
         )
     except FileNotFoundError:
         raise InputError(f"no such file: {path}") from None

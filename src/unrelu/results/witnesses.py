@@ -23,7 +23,7 @@ from unrelu.proofs.direct import DataError
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.rivals import rows_with_rivals
 
-__all__ = ["PSDWitnesses", "RowsKnown", "Silent", "Witnesses"]
+__all__ = ["PSDWitnesses", "RowsKnown", "Silent", "Witnesses", "witnesses_for"]
 
 
 class _Answer(Protocol):
@@ -99,3 +99,8 @@ class Silent:
     def error_bars(self, completion: _Answer, seen: Observations, determined: NDArray[np.bool_]) -> ErrorBars:
         """There are none."""
         raise InputError("error bars are known for positive semidefinite completions only; this one has two factors")
+
+
+def witnesses_for(*, symmetric: bool) -> Witnesses:
+    """Who knows of a completion UUᵀ, or of one with two factors."""
+    return PSDWitnesses() if symmetric else Silent()

@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import doctest
 import inspect
 import re
 import subprocess
@@ -281,6 +282,7 @@ NO_TOLERANCES = {
         "kernels.line model.losses.censored model.losses.tails problems.network problems.psd"
     ),
     "a bracket of a bisection": "starts.base",
+    "a tolerance among them is still to be moved": "uncertainty.rivals",
     "a probability": "results.distances",
     "what an experiment varies, or calls recovered": (
         "experiments.basin experiments.distances experiments.drawing experiments.families experiments.initialisation "
@@ -408,6 +410,36 @@ def test_type_checkers_see_the_names_that_are_loaded_late():
 )
 def test_names_are_what_they_were_whatever_is_loaded_first(code):
     assert fresh(code) == "True True True"
+
+
+def dotted_names():
+    """Names with dots that documents and docstrings give, of things in files."""
+    texts = [*SOURCE.rglob("*.py"), *SOURCE.parents[1].glob("docs/*.md"), SOURCE.parents[1] / "README.md"]
+    return sorted(
+        {
+            name
+            for path in texts
+            for name in re.findall(r"[` ](unrelu(?:\.[a-z_]+)+\.\w+)(?=`| :|\()", path.read_text(encoding="utf-8"))
+        }
+    )
+
+
+def test_names_with_dots_can_be_written_after_one_import():
+    names = dotted_names()
+    alone = {"unrelu.loop.stopping", "unrelu.show.maps.draw_map"}
+    assert alone <= set(names)
+    for lines in (*alone, "\n".join(names)):
+        fresh(f"import unrelu\n{lines}")
+    assert (
+        fresh("import unrelu; print(hasattr(unrelu.loop, 'nonsense'), hasattr(unrelu.loop, '_odd'))") == "False False"
+    )
+
+
+@pytest.mark.parametrize("name", ["EdgeList", "Source", "Start"])
+def test_examples_can_be_pasted_as_they_are(name):
+    example = doctest.DocTestParser().get_doctest(getattr(unrelu, name).__doc__, {}, name, None, 0)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    assert doctest.DocTestRunner(optionflags=flags).run(example).failed == 0
 
 
 def documented(thing):

@@ -694,3 +694,9 @@ def test_where_all_is_seen_nothing_is_left_to_prove(X):
     assert found.explain().startswith(
         "Proved, whatever the errors of up to 0.5 in the seen entries: exactly one matrix"
     )
+
+
+def test_a_certificate_is_shown_in_one_line():
+    assert repr(unrelu.certify(np.outer([1.0, 2, 3], [1.0, 2, 3]), 1)) == (
+        "Certificate(3×3, rank 1, unique, direct, 3 of 3 rows proved)"
+    )

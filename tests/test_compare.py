@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+import warnings
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
@@ -62,7 +63,7 @@ def comparison(*rows, **about):
 
 def test_every_method_has_a_row_with_every_number():
     found = compare(planted=(30, 2, 0.0), budget=3)
-    assert [r.method for r in found.rows] == list(METHODS)
+    assert [r.method for r in found.rows] == ["auto", *METHODS]
     for r in found.rows:
         if r.code in ("refused", "not-installed"):
             assert r.reason
@@ -224,6 +225,52 @@ def test_warnings_come_once():
         compare(X, 2, methods=FAST, trials=2)
     assert len(caught) == 1
     assert caught[0].filename == __file__
+
+
+def test_a_warm_up_warns_of_nothing():
+    X = np.outer(np.arange(1.0, 31), np.arange(1.0, 31))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare(X, 1, methods="auto")
+
+
+def test_the_time_is_that_of_the_whole_call(monkeypatch):
+    module = sys.modules["unrelu.compare"]
+    real, made = module.complete, []
+
+    def spy(*args, **kwargs):
+        made.append(real(*args, **kwargs))
+        return made[-1]
+
+    monkeypatch.setattr(module, "complete", spy)
+    X = relu_instance(20, 3)[1]
+    found = compare(X, 1, methods=["auto", "gauss-newton"])
+    for r, completion in zip(found.rows, (made[1], made[4]), strict=True):  # after warming up, before memory
+        assert (r.cpu_seconds, r.seconds) == (completion.cpu_seconds, completion.seconds)
+    assert found.rows[0].cpu_seconds > made[1].history[-1].cpu_seconds
+
+
+def test_what_did_not_fit_goes_by_its_objective():
+    found = comparison(
+        row("far", code="stationary", error=None, cpu=0.1, objective=9.0),
+        row("near", code="stationary", error=None, cpu=5.0, objective=2.0),
+        row("as-near", code="max-iterations", error=None, cpu=4.0, objective=2.0 + 1e-9),
+        row("slow", error=None, cpu=3.0, objective=1e-12),
+        row("fast", error=None, cpu=2.0, objective=1e-9),
+    )
+    assert [line["method"] for line in found.summary()] == ["fast", "slow", "as-near", "near", "far"]
+
+
+def test_a_reason_gives_the_objective_of_the_table():
+    X = relu_instance(60, 4)[1]
+    (r,) = compare(X, 4, methods=[unrelu.ADMM()], budget=0.02).rows
+    assert not r.converged
+    assert r.reason.endswith(f"; its UUᵀ has the objective {r.objective:.2e}")
+
+
+def test_a_comparison_is_shown_in_one_line():
+    found = comparison(row("a"), row("b", code="stationary"), row("a", 1), row("b", 1), trials=2)
+    assert repr(found) == "Comparison(9×9, rank 2, 2 methods, 3 of 4 runs converged)"
 
 
 def test_callback_gets_each_row():
@@ -446,6 +493,15 @@ def test_shell_takes_a_file(tmp_path):
     rows = [line.split()[0] for line in both.stdout.splitlines() if line.startswith(("auto", "gauss"))]
     assert sorted(rows) == ["auto", "gauss-newton"]
     assert shell("x.csv", "-r", 3, "--threshold", 2, cwd=tmp_path).returncode == 2  # seen entries below it
+
+
+def test_shell_names_rows_by_their_labels(tmp_path):
+    _, X = relu_instance(20, 2)
+    X[3] = X[:, 3] = np.nan
+    names = [f"sample{k}" for k in range(20)]
+    write_matrix(tmp_path / "x.csv", X, rows=names, columns=names)
+    done = shell("x.csv", "-r", 2, "--methods", "gauss-newton", "--quiet", cwd=tmp_path)
+    assert "warning: nothing was seen of row sample3;" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """What the next features come in by: a loss, a kernel, a problem with two factors, a source, a solver, from outside."""
 
 import pickle
+import threading
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import unrelu
 from unrelu.data.observations import Observations
@@ -138,6 +140,54 @@ def test_a_verdict_does_not_hang_on_the_size_of_the_cost(factor):
     found, plain = (unrelu.complete(X, 2, loss=loss, **options) for loss in (Times(), "observed"))
     assert found.residual > 0.05
     assert found.verdict.code == plain.verdict.code
+
+
+class Nameless(unrelu.Loss):
+    pass
+
+
+class Deaf(unrelu.Loss):
+    name = "deaf"
+
+    def heard(self, limits):
+        return None
+
+
+class Unseeing(unrelu.Observed):
+    name = "unseeing"
+    squared = False
+    heard = unrelu.Loss.heard
+    unseen = unrelu.Loss.unseen
+
+
+@pytest.mark.parametrize(
+    ("loss", "sentence"),
+    [
+        (Nameless(), "Nameless must have a name"),
+        (Deaf(), r"heard\(limits\) of Deaf must return Limits, got NoneType"),
+        (
+            Unseeing(),
+            r"Unseeing must have unseen\(fit, limits, cost, slope, curvature\), or heard\(limits\) that returns",
+        ),
+    ],
+)
+def test_a_loss_that_does_not_keep_its_word_is_told_so(loss, sentence):
+    with pytest.raises(unrelu.InputError, match=sentence):
+        unrelu.complete(seen_part(), 2, loss=loss, method="gauss-newton")
+
+
+@pytest.mark.parametrize(
+    ("limits", "sentence"),
+    [
+        (dict(low=1.0, high=0.0), "low of Limits must not be above high"),
+        (dict(high=np.zeros(3)), r"high of Limits must be a number, or numbers of shape .*; got shape \(3,\)"),
+        (dict(high="x"), r"high of Limits must be a number.*; got 'x'"),
+        (dict(low=np.nan), r"low of Limits must be a number.*; got nan"),
+    ],
+)
+def test_limits_that_are_none_are_refused(limits, sentence):
+    with pytest.raises(unrelu.InputError, match=sentence):
+        unrelu.Limits(**limits)
 
 
 # --- a loss that estimates something along the way ------------------------------------------------------------------
@@ -293,7 +343,7 @@ def test_a_kernel_from_outside():
     plain = unrelu.complete(X, 2, threshold=None, rng=0)
     assert PlainKernel.made > before
     np.testing.assert_allclose(found.matrix(), plain.matrix(), atol=1e-9)
-    with pytest.raises(unrelu.InputError, match="kernel must be 'auto', or make a kernel"):
+    with pytest.raises(unrelu.InputError, match="kernel must be 'auto', or a class or function that makes a kernel"):
         unrelu.complete(X, 2, kernel=3)
 
 
@@ -360,6 +410,23 @@ def test_a_problem_with_two_factors_from_outside():
         found.standard_errors(0, 1)
 
 
+def test_a_problem_that_lacks_something_is_told_so():
+    X = seen_part()
+    with pytest.raises(
+        unrelu.InputError, match=r"method 'pam' asks a problem for bands, workspace, and TwoFactors has no"
+    ):
+        unrelu.complete(X, 2, threshold=None, problem=TwoFactors, method="pam")
+    with pytest.raises(unrelu.InputError, match=r"the front door asks .*, and dict has no psd, observations"):
+        unrelu.complete(X, 2, threshold=None, problem=lambda *args: dict())
+
+
+def test_another_problem_ends_when_the_time_is_over():
+    options = dict(threshold=None, problem=TwoFactors, method="gradient-descent", start="gaussian", rng=0)
+    found = unrelu.complete(seen_part(), 2, tol=unrelu.MaxSeconds(1e-9), **options)
+    assert found.verdict.code.value == "max-seconds"
+    assert found.matrix().shape == (30, 30)
+
+
 # --- a source -------------------------------------------------------------------------------------------------------
 
 
@@ -382,6 +449,53 @@ def test_a_source_from_outside(method):
     assert found.verdict.code == array.verdict.code
     np.testing.assert_array_equal(found.matrix(), array.matrix())
     np.testing.assert_array_equal(found.determinacy, array.determinacy)
+
+
+class OwnThread(Formula):
+    """It may be asked by the thread that made it alone, as a database connection may."""
+
+    def __init__(self, U):
+        super().__init__(U)
+        self.thread = threading.get_ident()
+
+    def block(self, rows, cols):
+        assert threading.get_ident() == self.thread
+        return super().block(rows, cols)
+
+
+@pytest.mark.parametrize("loss", ["observed", "censored"])
+def test_a_source_is_asked_by_one_thread(loss):
+    U = np.random.default_rng(0).standard_normal((600, 2))
+    with threadpool_limits(limits=2, user_api="blas"):
+        found = unrelu.complete(OwnThread(U), 2, loss=loss, method="gauss-newton", max_iter=2, rng=0)
+        pam = unrelu.complete(OwnThread(U), 2, method="pam", max_iter=1, rng=0)
+    assert found.size == pam.size == 600
+
+
+def test_a_source_may_have_labels():
+    U, _ = planted(4, 1)
+    source = Formula(np.abs(U))
+    source.labels = ("a", "b", "c", "d")
+    found = unrelu.complete(source, 1, rng=0)
+    assert found.entries("a", "d") == pytest.approx(abs(float(U[0, 0] * U[3, 0])))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (dict(shape=3), r"shape of Formula must be a tuple of integers such as \(200, 200\), got 3"),
+        (dict(dtype=np.dtype(int)), r"dtype of Formula must be np.dtype\('float64'\) or .*, got dtype\('int64'\)"),
+        (dict(dtype=np.dtype(np.float32)), r"block\(slice\(0, 2\), slice\(0, 2\)\) of Formula must be .*dtype float64"),
+        (dict(block=lambda rows, cols: [[1.0]]), r"must be an array of shape \(2, 2\) and dtype float64, got list"),
+        (dict(shape=(50, 50)), r"Formula gave a block of shape \(30, 30\) for the rows from 0 on of a matrix of shape"),
+    ],
+)
+def test_a_source_that_does_not_keep_its_word_is_told_so(changes, sentence):
+    source = Formula(planted()[0])
+    for name, value in changes.items():
+        setattr(source, name, value)
+    with pytest.raises(unrelu.InputError, match=sentence):
+        unrelu.complete(source, 2)
 
 
 def test_a_source_is_checked_like_any_other_matrix():
@@ -517,6 +631,25 @@ def test_a_strategy_must_return_an_answer():
 def test_auto_takes_solvers_not_names(solver):
     with pytest.raises(unrelu.InputError, match=r"solver of auto must be a Solver such as GaussNewton\(\)"):
         unrelu.Auto(solver=solver)
+
+
+def test_auto_tries_the_starts_it_is_given_and_no_others():
+    _, M = planted(120, 6)  # of more rank than it is completed at: more than one start is worth trying
+    X = np.where(M >= 0, M, np.nan)
+    options = dict(loss="one-sided", rng=0)
+    found = unrelu.complete(X, 3, method=unrelu.Auto(starts=("shrinking", "tailored")), **options)
+    assert {attempt.start for attempt in found.attempts} <= {"tailored", "shrinking"}
+    assert unrelu.Auto(starts=("shrinking", "tailored")) == unrelu.Auto(starts=["tailored", "shrinking"])
+    few = unrelu.complete(X, 3, method=unrelu.Auto(passes=1), **options)
+    many = unrelu.complete(X, 3, method=unrelu.Auto(), **options)
+    assert len(few.attempts) < len(many.attempts)
+
+
+def test_auto_takes_no_longer_than_it_may():
+    _, M = planted(60, 5)
+    X = np.where(M >= 0, M + 0.5 * np.random.default_rng(0).standard_normal(M.shape), np.nan)
+    found = unrelu.complete(np.abs(X), 4, method=unrelu.Auto(seconds=0.02), rng=0)
+    assert found.verdict.code.value == "max-seconds"
 
 
 # --- nobody outside asks a loss or a kernel what it is ----------------------------------------------------------------

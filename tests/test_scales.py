@@ -33,14 +33,14 @@ def quietly(call, *arguments, **options):
 @pytest.fixture(scope="module")
 def plain():
     M, X = instance()
-    return M, X, quietly(unrelu.complete, X, 2, rng=0, truth=M)
+    return M, X, quietly(unrelu.complete, X, 2, loss="one-sided", rng=0, truth=M)
 
 
 @pytest.fixture(params=SCALES, ids=lambda scale: f"{scale:.0e}", scope="module")
 def scaled(request, plain):
     M, X, _ = plain
     scale = request.param
-    return scale, M * scale, X * scale, quietly(unrelu.complete, X * scale, 2, rng=0, truth=M * scale)
+    return scale, M * scale, X * scale, quietly(unrelu.complete, X * scale, 2, loss="one-sided", rng=0, truth=M * scale)
 
 
 EVERYONE = np.arange(14)[:, None], np.arange(14)

@@ -79,7 +79,8 @@ if TYPE_CHECKING:
         Start,
         Tailored,
     )
-    from unrelu.uncertainty.error_bars import ErrorBars, Noise
+    from unrelu.uncertainty.error_bars import ErrorBars
+    from unrelu.uncertainty.noise import Noise
 else:
     ModuleType = type(sys)
 
@@ -170,7 +171,8 @@ _HOMES = {
     "solvers": "ADMM GNMR PAM SDP Direct GaussNewton GradientDescent MomentumPAM ScaledGD Solver",
     "starts": "Clique Gaussian RandomFill RandomImputation RandomSpectral RankIncreasing Shrinking Spectral Start "
     "Tailored",
-    "uncertainty.error_bars": "ErrorBars Noise",
+    "uncertainty.error_bars": "ErrorBars",
+    "uncertainty.noise": "Noise",
 }
 # Modules that are used by a name of their own: unrelu.datasets.planted(…).
 _MODULES = {"datasets": "data.planted", "plots": "show.plots", "sampling": "data.sampling"}
@@ -196,12 +198,28 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
+def _open(room: ModuleType) -> None:
+    """Let ``unrelu.loop.stopping`` be written after ``import unrelu``: files of a room are loaded when asked for."""
+
+    def find(name: str) -> "Any":
+        from importlib import import_module
+        from importlib.util import find_spec
+
+        if not name.startswith("_") and find_spec(f"{room.__name__}.{name}") is not None:
+            return import_module(f"{room.__name__}.{name}")
+        raise AttributeError(f"module {room.__name__!r} has no attribute {name!r}")
+
+    room.__dict__.setdefault("__getattr__", find)
+
+
 class _Package(ModuleType):
     """Python makes every module an attribute of its package; ``unrelu.complete`` is to be the function, though."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, ModuleType) and _HOME.get(name) == name:
             value = getattr(value, name)
+        elif isinstance(value, ModuleType) and hasattr(value, "__path__"):
+            _open(value)
         super().__setattr__(name, value)
 
 

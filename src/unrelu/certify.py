@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Floats
 from unrelu.base.budget import checkpoint
-from unrelu.base.errors import CompletionWarning, InputError, is_number
+from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number
 from unrelu.base.tolerances import CERTIFY_BEYOND, CERTIFY_SPANNED, ROWS_OUTSIDE_DEFICIENT
 from unrelu.complete import complete
 from unrelu.data.observations import Observations
@@ -195,6 +195,11 @@ def _completed(X: Any, rank: Any, threshold: Any, seen: str, unknown: Any, rng: 
             raise InputError(
                 "certify needs a matrix or a positive semidefinite completion; this one has two factors, of which "
                 "nothing is proved"
+            )
+        if rank is not None and not is_integer(rank):
+            raise InputError(
+                f"rank must be that of the completion, {X.rank}, or left out; got {type(rank).__name__}; to give the "
+                "matrix back that was completed, write certify(completion.with_data(X))"
             )
         if rank is not None and rank != X.rank:
             raise InputError(f"rank must be that of the completion, {X.rank}, or left out; got {rank}")

@@ -68,8 +68,7 @@ def compare(
         A fresh Gaussian matrix of rank r per trial, with independent noise, of which the ReLU shows the non-negative
         entries. The error is then measured against the noisy M, as in the paper, and against M* beside it.
     methods : names, Solver or Strategy objects, functions, optional
-        ``auto`` is one of them. A function takes a problem and returns factors. Default: every method that has a name
-        of its own.
+        A function takes a problem and returns factors. Default: ``auto``, then every method that has a name of its own.
     trials : int, default 1
         With ``X`` these differ only in the seed of the start.
     truth : matrix of shape (n, n), optional
@@ -144,7 +143,7 @@ def compare(
 def _strategies(methods: Any) -> dict[str, Callable[[], Strategy]]:
     """What to run, by the name it goes under; made only when its turn comes, for that may fail."""
     if methods is None:
-        methods = list(METHODS)
+        methods = ["auto", *METHODS]
     if isinstance(methods, (str, Solver, Strategy)) or not isinstance(methods, Iterable):
         methods = [methods]
     found: dict[str, Callable[[], Strategy]] = {}
@@ -245,7 +244,9 @@ class _Run:
     def warm_up(self) -> None:
         """A few steps on something tiny, so that imports and first calls are not counted."""
         X = relu(datasets.planted(12, 1, rng=0).matrix)
-        _attempt(lambda: complete(X, 1, method=self.make(), max_iter=2, tol=MaxSeconds(1.0), rng=0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they would be about rows that are not the caller's
+            _attempt(lambda: complete(X, 1, method=self.make(), max_iter=2, tol=MaxSeconds(1.0), rng=0))
 
     def row(self) -> Row:
         """Run it, with nothing else going on."""
@@ -253,16 +254,20 @@ class _Run:
         completion, code, reason = _attempt(self._complete)
         if completion is None:
             return Row(**about, code=code, reason=reason)
-        instance, last = self.instance, completion.history[-1]
-        if completion.verdict.converged and last.seconds > self.budget:
+        instance = self.instance
+        if completion.verdict.converged and completion.history[-1].seconds > self.budget:
             reason += f"; its last iteration went over the budget of {self.budget:g} s"
+        if completion.left is not None and not completion.verdict.converged:
+            # What a reason says of the objective is of LRᵀ, which such a method lowers.
+            reason += f"; its UUᵀ has the objective {completion.objective:.2e}"
         own = completion.factor if completion.left is None else completion.left
         if instance.truth is not None:
             about["error"] = relative_error(own, instance.truth, completion.right)
         if instance.clean is not None:
             about["clean_error"] = relative_error(completion.factor, instance.clean)
         about |= dict(objective=completion.objective, residual=completion.residual, loss=completion.loss)
-        about |= dict(cpu_seconds=last.cpu_seconds, seconds=last.seconds, iterations=last.iteration)
+        about |= dict(cpu_seconds=completion.cpu_seconds, seconds=completion.seconds)
+        about |= dict(iterations=completion.history[-1].iteration)
         return Row(**about, code=code, reason=reason)
 
     def peak(self) -> int | None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.auto.choices import choose, kernel_of, problem_of, rank_checked, stopping_of, truth_checked
+from unrelu.auto.choices import choose, kernel_of, problem_checked, problem_of, rank_checked, stopping_of, truth_checked
 from unrelu.auto.escalate import SMALL
 from unrelu.auto.solving import cut_short
 from unrelu.auto.strategy import Once, Strategy, strategy_of
@@ -21,6 +21,7 @@ from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.base.generators import generator_of
 from unrelu.data.labels import listed_rows
+from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.judge.remarks import remarks
 from unrelu.kernels.memory import require_memory
@@ -29,11 +30,12 @@ from unrelu.loop.history import Record, Stop, Verdict, in_units
 from unrelu.loop.progress import Bar
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import LOSSES, Loss
+from unrelu.problems.protocol import Point
 from unrelu.results.completion import Completion
 from unrelu.results.witnesses import PSDWitnesses, Silent
 from unrelu.solvers import Solver
 from unrelu.starts import Given
-from unrelu.uncertainty.error_bars import pairs_checked
+from unrelu.uncertainty.noise import pairs_checked
 
 __all__ = ["complete"]
 
@@ -154,6 +156,7 @@ def complete(
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
 
     posed = problem_of(problem)(observations, rank, chosen_loss, kernel_of(kernel))
+    posed = problem_checked(posed, strategy.solver)
     strategy = strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
     with Bar(posed, stopping) if progress else nullcontext() as bar:
@@ -197,13 +200,27 @@ def _loss(loss: Any, strategy: Strategy, observations: Observations) -> tuple[Lo
     solver = strategy.solver
     if isinstance(loss, str) and loss == "auto":
         return strategy.default_loss(observations)
-    chosen = choose("loss", loss, LOSSES, Loss, "")
+    chosen = _loss_checked(choose("loss", loss, LOSSES, Loss, ""), observations)
     if not solver.accepts(chosen):
         able = ", ".join(name for name, known in LOSSES.items() if solver.accepts(known()))
         raise InputError(
             f"method {solver.name!r} minimises {able}, not loss {chosen.name!r}; drop loss=, or choose another method"
         )
     return chosen, False
+
+
+def _loss_checked(loss: Loss, observations: Observations) -> Loss:
+    """A loss of the caller's own, if it says what every loss says."""
+    who = type(loss).__name__
+    if not isinstance(getattr(loss, "name", None), str):
+        raise InputError(f"{who} must have a name, a string by which results call it")
+    for asked, came, wanted in (
+        ("heard(limits)", loss.heard(observations.limits), Limits),
+        ("in_units(unit)", loss.in_units(observations.unit), Loss),
+    ):
+        if not isinstance(came, wanted):
+            raise InputError(f"{asked} of {who} must return {wanted.__name__}, got {type(came).__name__}")
+    return loss
 
 
 def _completion(task: Task, attempts: Attempts) -> Completion:
@@ -235,8 +252,13 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
         threshold=observations.threshold,
         attempts=tuple(task.journal.attempts),
         symmetric=problem.psd,
-        witnesses=PSDWitnesses() if problem.psd else Silent(),
+        witnesses=PSDWitnesses(_likelihood(problem, point)) if problem.psd else Silent(),
     )
+
+
+def _likelihood(problem: Any, point: Point) -> Loss | None:
+    """The likelihood that was fitted, with its noise level, for the error bars."""
+    return (point.loss or problem.loss) if problem.loss.likelihood else None
 
 
 def _given(start: Any) -> Any:

@@ -130,7 +130,7 @@ def complete_distances(
     True
     """
     dim = checked_dim(dim)
-    with budget(checked_seconds(max_seconds)) as clock:
+    with budget(checked_seconds(max_seconds, tol)) as clock:
         ranges = Ranges.of(D, cutoff=cutoff, squared=squared, sigma=sigma, names=names)
         ranges = ranges.restrained(dim, lower=lower, upper=upper, anchors=anchors)
         if dim > max(ranges.size, LEAST_DIM):

@@ -136,11 +136,21 @@ def test_a_wrong_stationary_point_is_called_that():
 
 
 def test_the_verdict_names_loss_and_starts():
-    _, X = relu_instance(sigma=0.02)
+    _, X = relu_instance(sigma=0.01)
     verdict = unrelu.complete(X, 3, rng=0).verdict
     assert verdict.converged
     assert "fitted to their noise" in verdict.reason
     assert "one-sided loss, tried clique" in verdict.reason
+
+
+def test_the_verdict_says_why_a_loss_was_chosen():
+    _, X = relu_instance(sigma=0.3)
+    found = unrelu.complete(X, 3, rng=0)
+    assert (found.loss, found.verdict.code.value) == ("censored", "fitted-to-noise")
+    assert "chosen because the one-sided fit leaves noise of 0.1" in found.verdict.reason
+    assert "censored loss, tried clique, one-sided, tailored)" in found.verdict.reason
+    assert unrelu.complete(X, 3, rng=0, threshold=None).loss == "observed"
+    assert unrelu.complete(np.where(np.isnan(X), 0.5, X), 3, rng=0).loss == "one-sided"  # nothing is absent
 
 
 def test_noise_level_of_blocks():
@@ -177,7 +187,7 @@ def test_real_data_that_are_only_nearly_low_rank_end_in_words():
     assert completion.verdict.code == "best-of-rank"
     assert completion.verdict.answered
     assert not completion.verdict.converged
-    assert "fully seen blocks show that the data are not of rank 3" in completion.verdict.reason
+    assert "so the data are not of rank 3, as real data seldom are" in completion.verdict.reason
     best = np.linalg.svd(Z)[1][3:]
     hidden = Z @ Z.T < 0
     assert np.linalg.norm((completion.matrix() - Z @ Z.T)[hidden]) < 3 * np.linalg.norm(best**2)

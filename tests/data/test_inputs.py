@@ -8,8 +8,11 @@ import scipy.sparse as sp
 from helpers import relu_instance
 from unrelu.base.errors import InputError
 from unrelu.complete import complete
+from unrelu.data.checks import checked
 from unrelu.data.inputs import read_values
+from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
+from unrelu.data.source import source_of
 from unrelu.results.completion import Completion
 
 
@@ -95,3 +98,21 @@ def test_what_is_no_completion_is_not_to_be_unpickled(tmp_path):
     with pytest.raises(InputError, match=r"corr.csv is not a saved completion, nor any NumPy file; name one") as caught:
         Completion.load(tmp_path / "corr.csv")
     assert "pickle" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (-1.0, r"but 2 are not, at \(a, b\), \(b, a\), the first being -1"),
+        (np.inf, r"got 2 infinite entries, at \(a, b\), \(b, a\);"),
+    ],
+)
+def test_entries_that_break_a_rule_go_by_their_labels(value, words):
+    X = np.array([[1.0, value], [value, 1.0]])
+    with pytest.raises(InputError, match=words):
+        checked(source_of(X), Limits.beyond(0.0, "above", None), labels=("a", "b"))
+
+
+def test_of_many_entries_the_first_are_named():
+    with pytest.raises(InputError, match=r"at \(a, a\), \(a, b\), \(a, c\) and 6 more, the first"):
+        checked(source_of(-np.ones((3, 3))), Limits.beyond(0.0, "above", None), labels=tuple("abc"))

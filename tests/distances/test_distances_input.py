@@ -332,3 +332,14 @@ def test_noise_between_points_at_one_place_is_no_broken_triangle():
     D[0, 2] = D[2, 0] = 5.0
     with pytest.raises(InputError, match="the triangle inequality is broken beyond the noise"):
         complete_distances(D, 2)
+
+
+def test_a_time_limit_in_a_stopping_rule_holds_for_the_whole_call():
+    rng = np.random.default_rng(0)
+    points = rng.random((60, 2))
+    D = np.linalg.norm(points[:, None] - points, axis=2)
+    noise = 0.02 * rng.standard_normal(D.shape)
+    D = np.abs(D + noise + noise.T) * (1 - np.eye(60))
+    X = np.where(D <= 0.3, D, np.nan)
+    found = unrelu.complete_distances(X, 2, cutoff=0.3, tol=unrelu.MaxSeconds(1e-6), rng=0)
+    assert found.verdict.code.value == "max-seconds", found.verdict

@@ -368,6 +368,37 @@ def test_data_frames_give_arrays_unless_asked_otherwise():
         completer.transform(frame[frame.columns[::-1]])
 
 
+@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+def test_a_fitted_frame_gives_its_labels_to_the_completion_and_to_warnings(method):
+    names = [f"city {i}" for i in range(40)]
+    X = positive_part(planted(40))
+    X[7] = X[:, 7] = np.nan
+    completer = PSDCompleter(rank=3, random_state=0)
+    with pytest.warns(CompletionWarning, match="nothing was seen of row city 7;") as caught:
+        getattr(completer, method)(pd.DataFrame(X, names, names))
+    assert [warning.filename for warning in caught] == [__file__]
+    assert completer.completion_.labels == tuple(names)
+    assert completer.completion_.entries("city 1", "city 2") == completer.completion_.entries(1, 2)
+
+
+@pytest.mark.parametrize("method", ["transform", "embed"])
+def test_new_rows_of_a_frame_go_by_their_labels(method):
+    names = [f"city {i}" for i in range(40)]
+    frame = pd.DataFrame(positive_part(planted(40)), names, names)
+    completer = PSDCompleter(rank=3, random_state=0).fit(frame.iloc[:30, :30])
+    new = frame.iloc[30:, :30].copy()
+    new.iloc[2] = np.nan
+    new.iloc[4, 1:] = np.nan
+    new.iloc[4, 0] = 1.0
+    with pytest.warns(CompletionWarning) as caught:
+        getattr(completer, method)(new)
+    assert [str(warning.message).split(" of K")[0] for warning in caught] == [
+        "nothing was seen of row city 32",
+        "row city 34",
+    ]
+    assert {warning.filename for warning in caught} == {__file__}
+
+
 def test_shuffled_labels_are_refused():
     names = list("abcd")
     frame = pd.DataFrame(planted(4, 2), index=names, columns=names)
@@ -481,9 +512,9 @@ def test_refusals_of_transform(split):
 
 def test_a_rank_that_the_data_exceed_is_no_failure_to_converge():
     """filterwarnings turns a warning into an error here."""
-    PSDCompleter()._warn_unless_converged(Verdict(Stop.BEST_OF_RANK, "real data are never of a rank"), stacklevel=1)
+    PSDCompleter()._warn_unless_converged(Verdict(Stop.BEST_OF_RANK, "real data are never of a rank"))
     with pytest.warns(ConvergenceWarning, match=r"did not converge \(stationary\)"):
-        PSDCompleter()._warn_unless_converged(Verdict(Stop.STATIONARY, "no step helps"), stacklevel=1)
+        PSDCompleter()._warn_unless_converged(Verdict(Stop.STATIONARY, "no step helps"))
 
 
 def test_the_docstring_names_where_all_methods_and_starts_are_listed():

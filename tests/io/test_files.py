@@ -111,6 +111,7 @@ def test_line_ends_and_byte_order_mark(folder, bom, end):
         ('"two\nlines",b\n1,2\n3,4\n', None, ("two\nlines", "b")),
         ("a,a\nx,1,2\nx,3,4\n", ("x", "x"), ("a", "a")),
         ("id,0,1\nx,1,2\ny,3,4\n", ("x", "y"), ("0", "1")),
+        ("id,4711,4712\n4711,1,2\n4712,3,4\n", ("4711", "4712"), ("4711", "4712")),
     ],
 )
 def test_header_and_labels_are_found(folder, text, rows, columns):
@@ -127,13 +128,49 @@ def test_a_name_in_the_first_row_makes_it_a_header_unless_told(folder):
 def test_row_numbers_of_pandas_could_be_entries(folder):
     text = ",0,1\n0,1,2\n1,3,4\n"
     assert_refused(
-        "m.csv: the first row and the first column count 0, 1, 2, …, which may be row numbers or entries; "
-        "say --header --labels if they are names, --no-header --no-labels if they are entries",
+        "m.csv: the first row and the first column hold the same whole numbers, which may be labels or entries; "
+        "say --header --labels if they are labels, --no-header --no-labels if they are entries",
         read_text,
         text,
     )
     assert_table(read_text(text, header=True, labels=True), [[1, 2], [3, 4]], ("0", "1"), ("0", "1"))
     assert_table(read_text(text, header=False, labels=False), [[NAN, 0, 1], [0, 1, 2], [1, 3, 4]])
+
+
+@pytest.mark.parametrize("text", [";a;b\na;1,5;2,5\nb;2,5;3,5\n", "a;b\n1,5;2,5\n2,5;\n"])
+def test_semicolons_and_decimal_commas_under_names(folder, text):
+    assert_refused(
+        "m.csv, line 1: cells are separated by semicolons; separate them by commas in a .csv file and by tabs in a "
+        ".tsv file, and write the decimal sign as a point",
+        read_text,
+        text,
+    )
+
+
+@pytest.mark.parametrize("ids", [(0, 1, 2), (4711, 4713, 4712)])
+def test_numbers_as_labels_are_told_from_entries_that_are_not_whole(folder, ids):
+    frame = pd.DataFrame([[1.5, NAN, 2.0], [NAN, 3.0, 4.0], [2.0, 4.0, 5.0]], ids, ids)
+    frame.to_csv("m.csv")
+    names = tuple(map(str, ids))
+    assert_table(read_matrix("m.csv"), frame, names, names)
+    frame.to_csv("m.csv", index_label="id")
+    assert_table(read_matrix("m.csv"), frame, names, names)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",2.5,3\n2.5,1.5,4\n3,4,5\n",  # as no label is written
+        ",2,2\n2,1.5,4\n2,4,5\n",  # one label for two rows
+        ",2,3\n3,1.5,4\n2,4,5\n",  # the first row is not the first column
+        ",2,\n2,1.5,4\n,4,5\n",  # a row without a label
+        ",2,3\n2,,4\n3,4,\n",  # an empty diagonal
+    ],
+)
+def test_a_symmetric_matrix_whose_first_entry_was_not_seen_keeps_its_first_row(folder, text):
+    table = read_text(text)
+    assert table.values.shape == (3, 3)
+    assert (table.rows, table.columns) == (None, None)
 
 
 def test_zero_bytes_in_matrix_market_do_not_reach_scipy(folder):

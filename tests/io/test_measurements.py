@@ -180,7 +180,9 @@ def test_small_matrices_are_not_taken_for_edge_lists(written, text, names):
 def test_names_that_look_like_distances_are_said_to_be_names(written):
     path = written(",7,9,12\n7,0,1,2\n9,1,0,3\n12,2,3,0\n")
     assert read_distances(path, header=True, labels=True).names == ("7", "9", "12")
-    assert read_distances(path).data.shape == (4, 4)
+    with pytest.raises(InputError, match="may be labels or entries; say --header --labels if they are labels"):
+        read_distances(path)
+    assert read_distances(written(",7.5,9,12\n7.5,0,1,2\n9,1,0,3\n12,2,3,0\n")).data.shape == (4, 4)
     path = written("a,0,1,2\nb,1,0,3\nc,2,3,0\n")
     assert read_distances(path, header=False).names == ("a", "b", "c")
     with pytest.raises(InputError, match="got 2 rows and 3 columns; if its first row holds distances, say --no-header"):

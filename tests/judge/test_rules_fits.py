@@ -124,17 +124,17 @@ def test_rows_with_a_rival_are_not_determined():
     observations = Observations.of(X + np.triu(E) + np.triu(E, 1).T, threshold=None)
     every = np.ones(8, dtype=bool)
     scaled = U / np.sqrt(observations.unit)
-    lost = rows_with_rivals(observations, scaled, every, "one", np.random.default_rng(0))
+    lost = rows_with_rivals(observations, scaled, (every, "one"), None, np.random.default_rng(0))
     assert np.flatnonzero(lost).tolist() == [6, 7]
     order = np.random.default_rng(2).permutation(8)
     turned = Observations.of((X + np.triu(E) + np.triu(E, 1).T)[np.ix_(order, order)], threshold=None)
-    again = rows_with_rivals(turned, scaled[order], every, "one", np.random.default_rng(0))
+    again = rows_with_rivals(turned, scaled[order], (every, "one"), None, np.random.default_rng(0))
     assert again.tolist() == lost[order].tolist()
     # An entry that tells the two sides apart leaves one.
     held = X.copy()
     held[6, 2] = held[2, 6] = M[2, 6]
     told = Observations.of(held + np.triu(E) + np.triu(E, 1).T, threshold=None)
-    assert not rows_with_rivals(told, scaled, every, "one", np.random.default_rng(0)).any()
+    assert not rows_with_rivals(told, scaled, (every, "one"), None, np.random.default_rng(0)).any()
 
 
 def test_one_wrong_row_is_seen_though_all_together_fit():

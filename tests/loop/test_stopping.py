@@ -80,3 +80,18 @@ def test_history_is_a_sequence_with_columns():
     assert np.isnan(records.column("error")).all()
     assert np.isnan(records.column("step")).all()
     assert records.as_rows()[0]["objective"] == 3
+
+
+@pytest.mark.parametrize(
+    ("join", "words"),
+    [
+        (lambda: MaxSeconds(1) | 3, r"joined with \| to other rules, .*; got 3 beside MaxSeconds\(1\)"),
+        (lambda: 1e-6 | MaxSeconds(1), r"got 1e-06 beside MaxSeconds\(1\)"),
+        (lambda: MaxSeconds(1) | MaxIterations, r"got <class .*MaxIterations'> beside MaxSeconds\(1\)"),
+        (lambda: MaxSeconds(1) & MaxIterations(3), r"joined with \|, .* got MaxSeconds\(1\) & MaxIterations\(3\)"),
+        (lambda: 3 & MaxSeconds(1), r"joined with \|"),
+    ],
+)
+def test_rules_joined_with_what_is_none(join, words):
+    with pytest.raises(InputError, match=words):
+        join()

@@ -208,7 +208,7 @@ def test_warning_of_a_row_with_nothing_seen(folder):
         (["none.csv", "-r", "3", "-o", "out.csv"], "none.csv does not exist; check the name and the folder it is in"),
         (
             ["observed.csv", "-r", "0", "-o", "out.csv"],
-            "error: rank must be between 1 and 60, the size of the matrix; got 0",
+            "error: --rank must be between 1 and 60, the size of the matrix; got 0",
         ),
         (
             ["observed.csv", "-r", "3", "-o", "observed.csv"],
@@ -376,6 +376,7 @@ def test_entries_that_are_not_determined_are_left_empty_and_listed(tmp_path):
     assert "not determined by the data: row item7; their unseen entries are left empty" in result.stdout
     values, known = read_matrix(out).values, read_matrix(mask).values
     assert np.array_equal(np.isnan(values), known == 0)
+    assert set(mask.read_text().splitlines()[8].split(",")[1:]) == {"0", "1"}
     assert np.array_equal(known[7] == 1, ~np.isnan(X[7]))
     assert (np.delete(np.delete(known, 7, 0), 7, 1) == 1).all()
     kept = unrelu("complete", path, "--rank", 3, "--no-threshold", "-o", out, "--keep-undetermined", cwd=tmp_path)
@@ -406,7 +407,7 @@ def test_rows_that_cannot_be_placed_are_warned_of_in_words_for_a_terminal(tmp_pa
     kept = unrelu(*command, "--quiet", "--keep-undetermined", "--mask-out", "mask.csv", cwd=tmp_path)
     assert f"warning: {fact}written all the same; mask.csv has 0 there\n" in kept.stderr
     compared = unrelu("compare", path, "-r", 3, "--no-threshold", "--methods", "gauss-newton", "-q", cwd=tmp_path)
-    assert compared.stderr == "warning: too little was seen to place row 7\n"
+    assert compared.stderr == "warning: too little was seen to place row item7\n"
 
 
 def test_outputs_must_be_different_files(tmp_path):

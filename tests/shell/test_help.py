@@ -55,6 +55,13 @@ def test_help_lists_what_an_option_takes(command, values):
     assert values in words(told(command, "--help", columns=200))
 
 
+def test_a_command_speaks_of_its_own_methods_and_files():
+    assert "sdp" not in told("locate", "--help")
+    assert "--json FILE Where to write every run and the summary: a .json file" in words(
+        told("compare", "--help", columns=200)
+    )
+
+
 def test_completion_is_said_in_a_line_and_no_option_of_the_list():
     text = words(told("--help"))
     assert text.count("-completion") == 1

@@ -289,7 +289,10 @@ BAD = {
         (["ranges.csv", "-d", "2", "-o", "p.csv", "--plot", "m.jpg"], "m.jpg must end in .png or .svg or .pdf"),
         (["ranges.csv", "-d", "2", "-o", "p.csv", "--plot", "ranges.csv"], "ranges.csv must end in .png"),
         (["ranges.csv", "-d", "2", "-o", "no/p.csv"], "no/p.csv cannot be written, for there is no folder"),
-        (["ranges.csv", "-d", "2", "-o", "p.csv", "--cutoff", "20"], "a seen distance must not exceed cutoff=20, got"),
+        (
+            ["ranges.csv", "-d", "2", "-o", "p.csv", "--cutoff", "20"],
+            "a seen distance must not exceed --cutoff 20, got",
+        ),
         (["ranges.csv", "-d", "2", "-o", "p.csv", "--cutoff", "-1"], "cutoff must be a positive number"),
         (
             ["ranges.csv", "-d", "2", "-o", "p.csv", "--sigma", "0"],

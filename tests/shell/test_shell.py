@@ -187,6 +187,80 @@ def test_cells_and_paths_reach_the_terminal_escaped(folder):
     assert missing.stderr == "error: no\\x1b\\n.csv does not exist; check the name and the folder it is in\n"
 
 
+def test_numbers_as_labels_are_labels_in_the_mask_too(folder):
+    _, X = relu_instance(12, 2)
+    ids = [4711 + k for k in range(12)]
+    unknown = np.zeros(X.shape, int)
+    unknown[0, 1] = unknown[1, 0] = 1
+    X[0, 1] = X[1, 0] = np.nan
+    write_matrix(folder / "ids.csv", X, rows=ids, columns=ids)
+    write_matrix(folder / "mask.csv", unknown, rows=ids, columns=ids)
+    done = shell("complete", "ids.csv", "-r", 2, "--unknown", "mask.csv", "-o", "out.csv")
+    assert done.stdout.startswith("12×12 matrix")
+    assert read_matrix(folder / "out.csv").rows == tuple(map(str, ids))
+
+
+def test_a_matrix_with_one_column_too_many_is_told_of_labels(folder):
+    (folder / "ids.csv").write_text("id,7,9\n9,1,2\n7,2,3\n")
+    done = shell("complete", "ids.csv", "-r", 1, "-o", "out.csv")
+    assert done.stderr == (
+        "error: ids.csv must be square, got 2 rows and 3 columns; if its first column holds labels, say --labels; "
+        "if its first row holds entries, say --no-header\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("complete x.csv -r 2 -o o.csv --tol -1", "--tol must be a number ≥ 0; got -1.0"),
+        ("complete x.csv -r 2 -o o.csv --max-iter -1", "--max-iter must be an integer ≥ 0, got -1"),
+        ("complete x.csv -r 99 -o o.csv", "--rank must be between 1 and 30, the size of the matrix; got 99"),
+        ("complete x.csv -r 2 -o o.csv --threshold inf", "or say --no-threshold if absence says nothing; got inf"),
+        ("complete x.csv -r 2 -o o.csv --method gnmr --loss one-sided", "drop --loss, or choose another method"),
+        (
+            "complete x.csv -r 2 -o o.csv --truth one.csv",
+            "--truth must have the shape of the matrix, (30, 30), got (1, 1)",
+        ),
+        ("certify x.csv -r 2 --data-error -1", "--data-error must be a number ≥ 0, or left out for the rounding"),
+        ("locate ranges.csv -d 2 -o p.csv --cutoff -1", "--cutoff must be a positive number, or left out if absence"),
+        ("compare x.csv -r 2 --budget -1", "--budget must be a number of seconds above 0, got -1.0"),
+    ],
+)
+def test_errors_speak_of_options(folder, line, words):
+    (folder / "one.csv").write_text("1\n")
+    (folder / "ranges.csv").write_text("a,b,1\nb,c,2\na,c,1.5\n")
+    done = shell(*line.split())
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
+def test_reports_speak_of_options(folder):
+    (folder / "ranges.csv").write_text("a,b,1\nb,c,2\na,c,1.5\n")
+    assert "give --sigma to have them." in shell("locate", "ranges.csv", "-d", 2, "-o", "p.csv").stdout
+    done = shell("complete", "x.csv", "-r", 3, "-o", "o.csv", "--method", "gradient-descent", "--max-iter", 2)
+    assert "raise --max-iter, or --tol" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [("--threshold", "zero", "expected a number, got 'zero'"), ("--rank", "2.5", "expected a whole number, got '2.5'")],
+)
+def test_what_is_no_number_is_quoted(folder, option, value, words):
+    done = shell("complete", "x.csv", "-r", 3, "-o", "o.csv", option, value)
+    assert done.exit_code == 2
+    assert words in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_a_label_of_several_rows_is_said_once(folder):
+    (folder / "twice.csv").write_text(",a,b,a\na,1,2,3\nb,2,4,6\na,3,6,9\n")
+    done = shell("complete", "twice.csv", "-r", 1, "-o", "o.csv", "--quiet")
+    assert done.exit_code == 0
+    assert done.stderr == (
+        "warning: twice.csv gives 2 rows the label 'a'; they are kept apart, but a message cannot say which of them it "
+        "means\n"
+    )
+
+
 def test_a_path_that_is_not_utf_8(folder):
     os.rename(b"x.csv", b"\xff.csv")
     done = bash(f"{COMMAND} complete $'\\xff.csv' -r 3 -o $'\\xfe.csv'", folder)
@@ -214,7 +288,7 @@ def test_a_map_of_hostile_names_is_valid_xml_and_no_formula(tmp_path, dim):
     ("arguments", "words"),
     [
         (["demo", "--seed", "-1"], "error: --seed must be an integer ≥ 0, got -1"),
-        (["demo", "--size", "0"], "error: rank must be between 1 and n=0, got 5"),
+        (["demo", "--size", "0"], "error: --rank must be between 1 and n=0, got 5"),
         (
             ["complete", "x.csv", "-r", "3", "-o", "o.csv", "--seed", "-1"],
             "error: --seed must be an integer ≥ 0, got -1",

@@ -65,7 +65,10 @@ def kernel_of(kernel: Any) -> Callable[[Observations, Loss], Kernel]:
     if isinstance(kernel, str) and kernel == "auto":
         return kernel_for
     if not callable(kernel):
-        raise InputError(f"kernel must be 'auto', or make a kernel from observations and loss; got {kernel!r}")
+        raise InputError(
+            "kernel must be 'auto', or a class or function that makes a kernel from observations and loss; "
+            f"got {kernel!r}"
+        )
     return kernel
 
 
@@ -75,9 +78,40 @@ def problem_of(problem: Any) -> Callable[..., Any]:
         return PSDProblem
     if not callable(problem):
         raise InputError(
-            f"problem must be 'psd', or make one from observations, rank, loss and kernel; got {problem!r}"
+            "problem must be 'psd', or a class or function that makes a problem from observations, rank, loss and "
+            f"kernel; got {problem!r}"
         )
     return problem
+
+
+# What the front door asks of a problem, beside what the loop asks.
+ASKED = (
+    "psd",
+    "observations",
+    "loss",
+    "begun",
+    "evaluate",
+    "misfit",
+    "relative",
+    "unit",
+    "scale",
+    "norm",
+    "size",
+    "rank",
+)
+
+
+def problem_checked(posed: Any, solver: Solver[Any]) -> Any:
+    """A problem of the caller's own, if it has what it is asked for."""
+    who = type(posed).__name__
+    for asker, asked in (("the front door", ASKED), (f"method {solver.name!r}", solver.needs)):
+        missing = [name for name in asked if not (hasattr(type(posed), name) or name in getattr(posed, "__dict__", ()))]
+        if missing:
+            raise InputError(
+                f"{asker} asks a problem for {', '.join(asked)}, and {who} has no {', '.join(missing)}; "
+                f"{'add them' if asker == 'the front door' else 'choose another method, or add them'}"
+            )
+    return posed
 
 
 def stopping_of(tol: Any, max_iter: Any, solver: Solver[Any], dtype: np.dtype[Any]) -> StoppingRule:

@@ -14,8 +14,9 @@ from unrelu.auto.by_piece import complete_by_piece
 from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Task
 from unrelu.base.budget import OutOfTime, phase
 from unrelu.base.tolerances import ESCALATE_AGREEMENT, REFINED_CONVERGED, REFINED_NOISE_MATTERS, REFINED_SAME
+from unrelu.data.pieces import pieces
 from unrelu.judge.floor import noiseless, unknowns_and_pairs
-from unrelu.judge.likelihood import Fits, on_likelihood
+from unrelu.judge.likelihood import MANY_ROWS, Fits, on_likelihood
 from unrelu.judge.verdicts import judged
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome
@@ -34,7 +35,7 @@ def refined(task: Task) -> Attempts:
     assert plain is not None
     squares = _in_squares(task, plain)
     exact = noiseless(plain, squares.outcome.point.value)
-    if squares.outcome.verdict.code in CUT_SHORT or exact or (task.either and not _noise_matters(plain, squares)):
+    if squares.outcome.verdict.code in CUT_SHORT or exact or (task.either and not _worth_it(plain, squares)):
         return _as_squares(task, plain, squares, exact)
     named = f"{squares.start}, {plain.loss.name}"
     begun = _begun(problem, plain.misfit(squares.outcome.point.value), plain)
@@ -114,8 +115,18 @@ def _share(plain: PSDProblem, squares: Attempts) -> float:
     return float(plain.misfit(squares.outcome.point.value) / plain.norm * free)
 
 
-def _noise_matters(plain: PSDProblem, squares: Attempts) -> bool:
-    return _share(plain, squares) > REFINED_NOISE_MATTERS
+def _worth_it(plain: PSDProblem, squares: Attempts) -> bool:
+    """Whether there is so much noise that it decides what is seen, and so much data that a likelihood can be judged.
+
+    Few rows are told from a wrong fit by their squares alone; of pieces that never see each other each has its own
+    verdict; past the counting limit nothing tells the noise; where nothing is absent squares are the likelihood.
+    """
+    if not plain.kernel.total(lambda pairs: 0 if pairs.absent is None else int(np.count_nonzero(pairs.absent))):
+        return False
+    unknowns, pairs = unknowns_and_pairs(plain)
+    told = squares.outcome.verdict.code is Stop.FITTED_TO_NOISE or plain.size >= MANY_ROWS
+    together = len(pieces(plain.observations)) == 1
+    return told and together and pairs > unknowns and _share(plain, squares) > REFINED_NOISE_MATTERS
 
 
 def _why(task: Task, plain: PSDProblem, squares: Attempts) -> str:

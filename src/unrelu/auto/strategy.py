@@ -12,7 +12,7 @@ from unrelu.auto.task import Attempts, Plan, Task
 from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.data.observations import Observations
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
-from unrelu.model.losses import Loss
+from unrelu.model.losses import Censored, Loss
 from unrelu.solvers import METHODS, GaussNewton, Solver
 from unrelu.solvers.function import Function
 
@@ -96,7 +96,8 @@ class Auto(Strategy):
     Parameters
     ----------
     starts : tuple of str
-        Which starts, of the names in :attr:`Plan.KNOWN`, in that order.
+        Which starts: those that are printed below, or some of them. They are tried in that order, the cheapest first,
+        whatever order they are given in.
     passes : int, default 20,000
         Passes over the matrix (evaluations and products with the curvature) after which no further start is tried.
     seconds : float, optional
@@ -127,19 +128,25 @@ class Auto(Strategy):
         return self.solver.name
 
     def __post_init__(self) -> None:
-        if not isinstance(self.starts, tuple) or not self.starts:
-            raise InputError(
-                f"starts of auto must be a tuple of names such as ('clique', 'tailored'), got {self.starts!r}"
-            )
+        if not isinstance(self.starts, (tuple, list)) or not self.starts:
+            raise InputError(f"starts of auto must be names such as ('clique', 'tailored'), got {self.starts!r}")
         for name in self.starts:
             if not isinstance(name, str) or name not in Plan.KNOWN:
                 raise unknown_name("start of auto", name, Plan.KNOWN)
+        object.__setattr__(self, "starts", tuple(name for name in Plan.KNOWN if name in self.starts))
         if not (is_integer(self.passes) and self.passes > 0):
             raise InputError(f"passes of auto must be an integer ≥ 1, got {self.passes!r}")
         if not isinstance(self.solver, Solver):
             raise InputError(f"solver of auto must be a Solver such as GaussNewton(), got {self.solver!r}")
         if self.seconds is not None and not (is_number(self.seconds) and self.seconds > 0):
             raise InputError(f"seconds of auto must be a number above 0, or None for no limit; got {self.seconds!r}")
+
+    def default_loss(self, observations: Observations) -> tuple[Loss, bool]:
+        """Where absence says something, by likelihood if there is noise, and by squares if there is none."""
+        likely = Censored()
+        if observations.limits.nothing or not self.solver.accepts(likely):
+            return super().default_loss(observations)
+        return likely, True
 
     def find(self, task: Task) -> Attempts:
         """Follow the plan."""
@@ -150,8 +157,7 @@ class Auto(Strategy):
         return stopping if self.seconds is None else stopping | MaxSeconds(self.seconds)
 
     def __str__(self) -> str:
-        known = [name for name in Plan.KNOWN if name in self.starts]
-        lines = [f"  {k}. {name}: {Plan.KNOWN[name]}" for k, name in enumerate(known, 1)]
+        lines = [f"  {k}. {name}: {Plan.KNOWN[name]}" for k, name in enumerate(self.starts, 1)]
         most = f"at most {self.passes} passes over the matrix"
         most += "" if self.seconds is None else f" and {self.seconds:g} seconds"
         head = f"auto: {self.solver.name} from one start after the other, until the fit is at its floor"

@@ -255,6 +255,8 @@ class Task:
     def cut_short(self, code: Stop, reason: str) -> Outcome:
         """The best point so far, for a caller who did not wait for the end."""
         problem, journal = self.whole or self.problem, self.journal
+        if not problem.psd:
+            return self._cut_short_elsewhere(problem, Verdict(code, reason))
         factor, value = journal.factor, journal.value
         words = f"this is the best point so far, from the {journal.start} start"
         if factor is None:
@@ -266,6 +268,17 @@ class Task:
         point = Point(factor.astype(problem.dtype), value, np.zeros_like(factor))
         records = journal.records or [Record(0, value, None, 0.0)]
         return Outcome(point, Verdict(code, f"{reason}; {words}"), History(records), len(records) - 1, value)
+
+    def _cut_short_elsewhere(self, problem: Any, verdict: Verdict) -> Outcome:
+        """The same on a problem of which nothing is known but its value."""
+        found = self.journal.factor is not None
+        point = problem.evaluate(
+            self.journal.factor if found else np.zeros((problem.size, problem.rank), problem.dtype)
+        )
+        words = "this is the best point so far" if found else "nothing was found before that, and the unknown is zero"
+        records = self.journal.records or [Record(0, point.value, None, 0.0)]
+        said = Verdict(verdict.code, f"{verdict.reason}; {words}")
+        return Outcome(point, said, History(records), len(records) - 1, point.value)
 
 
 def _objective(problem: PSDProblem, factor: Array) -> float:

@@ -48,8 +48,12 @@ class _Offenders:
         self.first += [(int(places[0][k]), int(places[1][k])) for k in found[:3]]
         self.count += int(found.size)
 
-    def __str__(self) -> str:
-        return positions(self.first, self.count)
+    def named(self, labels: tuple[Any, ...] | None) -> str:
+        """Where the first are, by their labels if there are any, and how many more."""
+        if labels is None:
+            return positions(self.first, self.count)
+        shown = ", ".join(f"({labels[i]}, {labels[j]})" for i, j in self.first)
+        return shown + (f" and {self.count - len(self.first)} more" if self.count > len(self.first) else "")
 
 
 @dataclass
@@ -101,6 +105,11 @@ def counted(source: Source, faults: _Faults | None = None) -> Counts:
         return Counts(per_row, int(values.size), _norm(values))
     per_row, count, norm = np.zeros(size, np.int64), 0, 0.0
     for start, values in source.bands():
+        if values.shape[1:] != source.shape[1:] or start + len(values) > size:
+            raise InputError(
+                f"{type(source).__name__} gave a block of shape {values.shape} for the rows from {start} on of a "
+                f"matrix of shape {source.shape}"
+            )
         present = ~np.isnan(values)
         if faults is not None:
             faults.look_at(start, values, present)
@@ -112,21 +121,22 @@ def counted(source: Source, faults: _Faults | None = None) -> Counts:
     return Counts(per_row, count, norm)
 
 
-def checked(source: Source, limits: Limits) -> Counts:
-    """The counts, or the error that says what is wrong."""
+def checked(source: Source, limits: Limits, labels: tuple[Any, ...] | None = None) -> Counts:
+    """The counts, or the error that says what is wrong; entries go by their labels, if there are any."""
     faults = _Faults(limits, source.shape)
     counts = counted(source, faults)
     if faults.infinite.count:
         raise InputError(
-            f"X must be finite where it was seen, got {faults.infinite.count} infinite entries, at {faults.infinite}; "
+            f"X must be finite where it was seen, got {faults.infinite.count} infinite entries, at "
+            f"{faults.infinite.named(labels)}; "
             "write NaN where nothing was seen"
         )
     if faults.wrong.count:
-        raise InputError(_wrong_side(source, limits, faults.wrong))
+        raise InputError(_wrong_side(source, limits, faults.wrong, labels))
     if faults.overlap.count:
         raise InputError(
             f"unknown must mark only unseen entries, but {faults.overlap.count} of those it marks were seen, "
-            f"at {faults.overlap}; set them to NaN in X, or clear them in unknown"
+            f"at {faults.overlap.named(labels)}; set them to NaN in X, or clear them in unknown"
         )
     if counts.count == 0:
         raise InputError("X must have at least one seen entry, got none; there is nothing to complete from")
@@ -175,14 +185,14 @@ def _refuse_a_threshold_out_of_reach(source: Source, limits: Limits, counts: Cou
         )
 
 
-def _wrong_side(source: Source, limits: Limits, wrong: _Offenders) -> str:
+def _wrong_side(source: Source, limits: Limits, wrong: _Offenders, labels: tuple[Any, ...] | None) -> str:
     row, col = wrong.first[0]
     value = float(source.block(slice(row, row + 1), slice(col, col + 1))[0, 0])
     seen = "above" if limits.side == "below" else "below"
     relation, other = ("≥", "below") if seen == "above" else ("≤", "above")
     return (
         f"every seen entry must be {relation} threshold={limits.threshold:g} (seen={seen!r}), but "
-        f"{wrong.count} are not, at {wrong}, the first being {value:g}; check threshold= and seen= "
+        f"{wrong.count} are not, at {wrong.named(labels)}, the first being {value:g}; check threshold= and seen= "
         f"(seen={other!r} turns the side round), or pass threshold=None if absence says nothing"
     )
 

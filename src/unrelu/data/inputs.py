@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools
 from unrelu.base.errors import InputError, positions
-from unrelu.data.source import Source
+from unrelu.data.source import Source, source_checked
 from unrelu.data.table import Table
 
 __all__ = ["read_mask", "read_values", "same_labels", "square_size"]
@@ -36,8 +37,13 @@ def square_size(data: Any, name: str) -> int:
 
 def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
     """The values as a float array (NaN where unseen), a CSR array or a source, with labels if there were any."""
+    if isinstance(X, str | PathLike):
+        raise InputError(
+            f"X must be a matrix, got the path {fspath(X)!r}; read it first, as with "
+            "pandas.read_csv(path, index_col=0), or run unrelu complete in a shell, which reads files"
+        )
     if isinstance(X, Source):
-        return X, None
+        return source_checked(X), X.labels
     if isinstance(X, Table):
         data, _ = read_values(X.values)
         return data, X.rows or X.columns
@@ -114,8 +120,15 @@ def _floats(array: NDArray[Any], name: str, *, copy: bool = False, hide: Bools |
         )
     if kind == "b":
         raise InputError(f"{name} must hold numbers, got a boolean array; is this the mask rather than the values?")
+    if kind == "O":
+        raise InputError(
+            f"{name} must hold numbers, got dtype object; numpy.array({name}, dtype=float) makes them of what reads as "
+            "a number, and NaN of None"
+        )
     if kind not in "fiu":
-        raise InputError(f"{name} must hold numbers, got dtype {array.dtype}; convert it with X.astype(float) first")
+        raise InputError(
+            f"{name} must hold numbers, got dtype {array.dtype}; convert it with numpy.array({name}, dtype=float) first"
+        )
     dtype = np.float32 if kind == "f" and array.dtype.itemsize <= 4 else np.float64
     values: Array = array.astype(dtype, copy=copy)
     if hide is not None:
@@ -135,29 +148,34 @@ def _same(one: Any, other: Any) -> bool:
         return False
 
 
-def same_labels(other: Any, labels: tuple[Any, ...] | None, what: str) -> None:
-    """Refuse a labelled side input whose rows or columns are not those of X, in the same order."""
+def same_labels(other: Any, labels: tuple[Any, ...] | None, what: str, of: str = "X") -> None:
+    """Refuse a labelled side input whose rows or columns are not those of X, in the same order.
+
+    Labels that came back from a file as text are those that are written so.
+    """
     if labels is None or not (hasattr(other, "index") and hasattr(other, "columns")):
         return
     for name in ("index", "columns"):
         theirs = tuple(getattr(other, name))
-        if len(theirs) != len(labels) or not all(map(_same, theirs, labels)):
-            k = next((k for k, pair in enumerate(zip(theirs, labels, strict=False)) if not _same(*pair)), len(labels))
+        pairs = enumerate(zip(theirs, labels, strict=False))
+        k = next((k for k, (one, label) in pairs if not (_same(one, label) or str(one) == label)), len(theirs))
+        if k < len(labels) or len(theirs) > len(labels):
+            use = f"use {what}.loc[X.index, X.columns]" if of == "X" else "use X.loc[labels, labels] with its labels"
             raise InputError(
-                f"{what} must carry the labels of X in the same order, but its {name} differs from label {k} on; "
-                f"use {what}.loc[X.index, X.columns]"
+                f"{what} must carry the labels of {of} in the same order, but its {name} differs from label {k} on; "
+                f"{use}"
             )
 
 
 def read_mask(unknown: Any, n: int, labels: tuple[Any, ...] | None) -> Bools:
     """The boolean array of entries missing for another reason."""
-    same_labels(unknown, labels, "unknown")
     try:
         mask = unknown.toarray() if sp.issparse(unknown) else np.asarray(unknown)
     except ValueError:
         raise InputError("unknown must be a boolean mask, got rows of different lengths") from None
     if mask.shape != (n, n):
         raise InputError(f"unknown must have the shape of X, ({n}, {n}), got {mask.shape}")
+    same_labels(unknown, labels, "unknown")
     if mask.dtype.kind != "b":
         raise InputError(
             f"unknown must be a boolean mask, got dtype {mask.dtype}; write unknown != 0 if that is what you mean"

@@ -31,7 +31,12 @@ def as_positions(index: Any, labels: tuple[Any, ...] | None) -> Any:
     >>> as_positions("bee", ("ant", "bees"))
     Traceback (most recent call last):
     unrelu.base.errors.InputError: unknown label 'bee'; did you mean 'bees'? accepted: ant, bees
+    >>> as_positions(1005, (1004, 1005))
+    Traceback (most recent call last):
+    unrelu.base.errors.InputError: integers are positions, 0 to 1, also where labels are integers; got 1005, which is
+    the label of row 1: completion.labels.index(1005) finds it
     """
+    _refuse_integer_labels(index, labels or ())
     places: dict[Any, list[int]] = {}
     for place, label in enumerate(labels or ()):
         if not is_integer(label):  # integers are positions
@@ -42,6 +47,23 @@ def as_positions(index: Any, labels: tuple[Any, ...] | None) -> Any:
         why = "the labels are integers too" if labels else "the data came without labels"
         raise InputError(f"rows and cols must be integer positions, for {why}; got {np.ravel(index).tolist()[0]!r}")
     return index
+
+
+def _refuse_integer_labels(index: Any, labels: tuple[Any, ...]) -> None:
+    """Refuse an integer that is no position and the label of a row, and say which."""
+    if not any(map(is_integer, labels)):
+        return
+    try:
+        given = np.asarray(index, dtype=object).ravel()
+    except ValueError:  # labels of several levels among others
+        return
+    beyond = (one for one in given if is_integer(one) and not -len(labels) <= one < len(labels))
+    wrong = next((one for one in beyond if one in labels), None)
+    if wrong is not None:
+        raise InputError(
+            f"integers are positions, 0 to {len(labels) - 1}, also where labels are integers; got {wrong}, which is "
+            f"the label of row {labels.index(wrong)}: completion.labels.index({wrong}) finds it"
+        )
 
 
 def _read(index: Any, places: dict[Any, list[int]]) -> Any:

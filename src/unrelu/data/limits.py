@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools, Indices
+from unrelu.base.errors import InputError
 
 __all__ = ["Limits"]
 
@@ -46,6 +47,18 @@ class Limits:
     low: float | Array = -np.inf
     high: float | Array = np.inf
     unknown: Bools | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, limit in (("low", self.low), ("high", self.high)):
+            values = np.asarray(limit)
+            if values.dtype.kind not in "fiu" or values.ndim not in (0, 2) or np.isnan(values).any():
+                came = f"shape {values.shape}" if values.dtype.kind in "fiu" and values.ndim else f"{limit!r}"
+                raise InputError(
+                    f"{name} of Limits must be a number, or numbers of shape (n, 1), (1, n) or (n, n), infinite where "
+                    f"nothing is known; got {came}"
+                )
+        if np.any(np.asarray(self.low) > np.asarray(self.high)):
+            raise InputError("low of Limits must not be above high, and is for some entries; swap the two")
 
     @classmethod
     def beyond(cls, threshold: float | None, seen: str, unknown: Bools | None = None) -> Limits:

@@ -201,6 +201,20 @@ class Observations:
         forward, backward = (self.source.seen_at(i, j).view(np.uint8) for i, j in ((rows, cols), (cols, rows)))
         return np.where(rows == cols, forward, forward + backward)
 
+    def times_told(self, rows: Indices, cols: Indices) -> NDArray[np.uint8]:
+        """How often each pair (rows[k], cols[k]) was seen, or is absent because of its value: 0, 1 or 2."""
+        told = self.times_seen(rows, cols)
+        if self.limits.nothing:
+            return told
+        own = rows == cols
+        most = np.where(own, 1, 2).astype(np.uint8)
+        if self.limits.unknown is not None:
+            unknown = self.limits.unknown
+            most = most - np.where(own, unknown[rows, cols], unknown[rows, cols].astype(np.uint8) + unknown[cols, rows])
+        if self._diagonal_is_unknown:
+            most = np.where(own, 0, most)
+        return np.maximum(told, most).astype(np.uint8)
+
     def absent(self, rows: slice, cols: slice, values: Array) -> Bools:
         """Which entries of a block (with these ``values``) are unseen because of their value."""
         if self.limits.nothing:

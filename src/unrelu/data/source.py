@@ -7,15 +7,16 @@ database or a formula becomes one by saying its shape, its dtype and what is in 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools, Indices
+from unrelu.base.errors import InputError, is_integer
 
-__all__ = ["ArraySource", "Place", "Source", "SparseSource", "source_of"]
+__all__ = ["ArraySource", "Place", "Source", "SparseSource", "source_checked", "source_of"]
 
 # Some rows or columns: a slice with both ends, or their positions.
 Place = slice | Indices
@@ -35,14 +36,14 @@ class Source:
     --------
     A matrix that is nowhere stored:
 
-    >>> class Products(Source):
+    >>> import numpy as np, unrelu
+    >>> class Products(unrelu.Source):
     ...     shape, dtype = (50, 50), np.dtype(np.float64)
     ...
     ...     def block(self, rows, cols):
     ...         i, j = (np.arange(50)[place] - 20.0 for place in (rows, cols))
     ...         product = np.outer(i, j)
     ...         return np.where(product >= 0, product, np.nan)  # only these are seen
-    >>> import unrelu
     >>> found = unrelu.complete(Products(), rank=1)
     >>> found.verdict.code.value, round(float(found.entries(0, 49)), 6)
     ('fitted', -580.0)
@@ -50,10 +51,14 @@ class Source:
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
+    # Names of the rows and columns, if they have any.
+    labels: tuple[Any, ...] | None = None
+    # Whether blocks may be asked for by several threads at once; else only the caller's own asks.
+    thread_safe: ClassVar[bool] = False
 
     def block(self, rows: Place, cols: Place) -> Array:
         """Values of a block, NaN where nothing was seen; it is not written to."""
-        raise NotImplementedError
+        raise InputError(f"{type(self).__name__} must have block(rows, cols), which every source has")
 
     def at(self, rows: Indices, cols: Indices) -> Array:
         """Values of the entries (rows[k], cols[k])."""
@@ -129,6 +134,8 @@ class Source:
 class ArraySource(Source):
     """A dense array, not copied: NaN where nothing was seen."""
 
+    thread_safe = True
+
     def __init__(self, values: Array) -> None:
         self.values = values
         self.shape, self.dtype = (values.shape[0], values.shape[1]), np.dtype(values.dtype)
@@ -151,6 +158,8 @@ class ArraySource(Source):
 
 class SparseSource(Source):
     """A CSR array whose stored entries were seen, zeros included."""
+
+    thread_safe = True
 
     def __init__(self, stored: Any) -> None:
         self.stored = stored
@@ -208,6 +217,25 @@ def source_of(values: Any) -> Source:
     if isinstance(values, Source):
         return values
     return SparseSource(values) if sp.issparse(values) else ArraySource(values)
+
+
+def source_checked(source: Source) -> Source:
+    """A caller's own source, if it says what every source says; its values are checked when they are read."""
+    who, shape = type(source).__name__, getattr(source, "shape", None)
+    if not (isinstance(shape, tuple) and all(is_integer(length) for length in shape)):
+        raise InputError(f"shape of {who} must be a tuple of integers such as (200, 200), got {shape!r}")
+    dtype = getattr(source, "dtype", None)
+    if dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise InputError(f"dtype of {who} must be np.dtype('float64') or np.dtype('float32'), got {dtype!r}")
+    rows, cols = (min(2, length) for length in (*shape, 0, 0)[:2])
+    block = source.block(slice(0, rows), slice(0, cols))
+    if not isinstance(block, np.ndarray) or block.shape != (rows, cols) or block.dtype != dtype:
+        came = f"shape {block.shape} and dtype {block.dtype}" if isinstance(block, np.ndarray) else type(block).__name__
+        raise InputError(
+            f"block(slice(0, {rows}), slice(0, {cols})) of {who} must be an array of shape ({rows}, {cols}) and dtype "
+            f"{dtype}, got {came}"
+        )
+    return source
 
 
 def _flat(values: Any) -> NDArray[Any]:

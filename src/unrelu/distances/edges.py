@@ -35,6 +35,7 @@ class EdgeList:
 
     Examples
     --------
+    >>> from unrelu import EdgeList
     >>> edges = EdgeList([("a", "b"), ("b", "c")], [1.0, 2.0])
     >>> edges.names, edges.pairs.tolist()
     (('a', 'b', 'c'), [[0, 1], [1, 2]])

@@ -104,10 +104,10 @@ def chosen_effort(tol: Any, max_iter: Any, loss: str, ranges: Ranges) -> Effort:
     )
 
 
-def checked_seconds(max_seconds: Any) -> float | None:
-    """How long the call may take; None: as long as it likes."""
-    if max_seconds is None:
-        return None
-    if not (is_number(max_seconds) and max_seconds > 0):
+def checked_seconds(max_seconds: Any, tol: Any = None) -> float | None:
+    """How long the call may take, by itself or by a stopping rule; None: as long as it likes."""
+    if max_seconds is not None and not (is_number(max_seconds) and max_seconds > 0):
         raise InputError(f"max_seconds must be a positive number, or None for no limit, got {max_seconds!r}")
-    return float(max_seconds)
+    of_rule = tol.time_limit if isinstance(tol, StoppingRule) else None
+    limits = [float(seconds) for seconds in (max_seconds, of_rule) if seconds is not None]
+    return min(limits, default=None)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from unrelu.base.errors import InputError
+from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.loop.history import Verdict
 
-__all__ = ["PairwiseCompleter", "refuse_shuffled_labels"]
+__all__ = ["PairwiseCompleter", "labels_of_samples", "passed_on", "refuse_shuffled_labels"]
 
 # Seeds that every generator of scikit-learn and NumPy accepts.
 LARGEST_SEED = np.iinfo(np.int32).max
@@ -56,14 +59,38 @@ class PairwiseCompleter(BaseEstimator):  # type: ignore[misc]
             X = np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
         return validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", **options)
 
-    def _warn_unless_converged(self, verdict: Verdict, *, stacklevel: int) -> None:
-        """Warn as scikit-learn does; ``stacklevel`` as if the caller of this method warned."""
+    def _warn_unless_converged(self, verdict: Verdict) -> None:
+        """Warn as scikit-learn does."""
         if not verdict.answered:
             warnings.warn(
                 f"{type(self).__name__} did not converge ({verdict.code.value}): {verdict.reason}",
                 ConvergenceWarning,
-                stacklevel=stacklevel + 1,
+                stacklevel=_outside(),
             )
+
+
+@contextmanager
+def passed_on() -> Iterator[None]:
+    """Warnings of the block point at the line that called the estimator, whatever scikit-learn puts in between."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CompletionWarning)
+        yield
+    for warning in caught:
+        warnings.warn(warning.message, stacklevel=_outside())
+
+
+def _outside() -> int:
+    """The ``stacklevel`` of the nearest caller that is neither this library nor scikit-learn."""
+    level, frame = 0, sys._getframe(1)
+    inside = ("unrelu", "sklearn", "contextlib")
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in inside:
+        level, frame = level + 1, frame.f_back
+    return level + 1
+
+
+def labels_of_samples(X: Any) -> tuple[Any, ...] | None:
+    """What the samples of a square data frame are called: as its columns are. None for an array."""
+    return tuple(X.columns) if hasattr(X, "index") and hasattr(X, "columns") else None
 
 
 def refuse_shuffled_labels(X: Any) -> None:

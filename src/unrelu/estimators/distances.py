@@ -22,8 +22,8 @@ class DistanceCompleter(PairwiseCompleter):
     (``MDS`` refuses that), and with ``cutoff`` an unmeasured distance is known to be at least that long. There is no
     ``transform``, as in ``MDS``: a new point is fitted together with the others.
 
-    Like a precomputed kernel, X has one row and one column per sample; cross-validation slices both (tag
-    ``pairwise``).
+    Like a precomputed kernel, X has one row and one column per sample. Cross-validation slices both (tag ``pairwise``),
+    of arrays only: scikit-learn cannot slice a data frame so, and needs ``X.to_numpy()``.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class DistanceCompleter(PairwiseCompleter):
             names=None if names is None else tuple(names.tolist()),
             **self._run_options(),
         )
-        self._warn_unless_converged(completion.verdict, stacklevel=2)
+        self._warn_unless_converged(completion.verdict)
         self.completion_ = completion
         self.embedding_ = completion.points
         self.determinacy_ = completion.determinacy

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
 from unrelu.complete import complete
-from unrelu.estimators.base import PairwiseCompleter, refuse_shuffled_labels
+from unrelu.data.table import Table
+from unrelu.estimators.base import PairwiseCompleter, labels_of_samples, passed_on, refuse_shuffled_labels
 from unrelu.placing.attach import attach_rows, bands
 from unrelu.results.completion import Completion
 
@@ -27,8 +28,9 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
     places new rows, seen against the fitted ones, by least squares: u = argmin Σ_{j seen} (u·u_j − k_j)².
     Both fill gaps only: entries that were seen stay as they were given.
 
-    Like a precomputed kernel, X has one row and one column per sample; cross-validation slices both (tag
-    ``pairwise``).
+    Like a precomputed kernel, X has one row and one column per sample. Cross-validation slices both (tag ``pairwise``),
+    of arrays only: scikit-learn cannot slice a data frame so, and needs ``X.to_numpy()``. A score must look at entries
+    that were hidden from :meth:`transform`: those it was given come back as they were, and any fit scores perfectly.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
     factor_ : ndarray of shape (n, rank)
         U, determined up to a rotation of its columns.
     completion_ : Completion
-        The fit with its verdict and history, without the training data.
+        The fit with its verdict and history, without the training data; with the labels of a data frame.
     threshold_ : float or None
         The threshold that was used.
     rank_ : int
@@ -201,8 +203,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         array([[3., 6.]])
         """
         check_is_fitted(self)
-        values = self._new_rows(K)
-        rows = attach_rows(self.factor_, values)
+        values, rows = self._attached(K)
         filled = values.copy()
         for band in bands(len(filled), filled.shape[1]):
             part = filled[band]
@@ -233,7 +234,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         array([[3.]])
         """
         check_is_fitted(self)
-        return attach_rows(self.factor_, self._new_rows(K))
+        return self._attached(K)[1]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -255,15 +256,16 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
                 "lower rank, or fit more samples"
             )
         threshold = self._chosen_threshold(values)
-        completion = complete(
-            values,
-            self.rank,
-            threshold=threshold,
-            seen=self.seen,
-            method=self.method,
-            **self._run_options(),
-        )
-        self._warn_unless_converged(completion.verdict, stacklevel=3)
+        with passed_on():
+            completion = complete(
+                Table(values, labels_of_samples(X)),
+                self.rank,
+                threshold=threshold,
+                seen=self.seen,
+                method=self.method,
+                **self._run_options(),
+            )
+        self._warn_unless_converged(completion.verdict)
         self.threshold_ = threshold
         self.completion_ = replace(completion, source=None)
         self.factor_ = completion.factor
@@ -281,8 +283,12 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         lowest, highest = np.nanmin(X, initial=np.inf), np.nanmax(X, initial=-np.inf)
         return 0.0 if (highest <= 0 if self.seen == "below" else lowest >= 0) else None
 
-    def _new_rows(self, K: Any) -> Array:
-        return self._dense(K, "K", reset=False)
+    def _attached(self, K: Any) -> tuple[Array, Array]:
+        """What was seen of new samples, and their factor rows."""
+        values = self._dense(K, "K", reset=False)
+        names = list(K.index) if hasattr(K, "index") and hasattr(K, "columns") else None
+        with passed_on():
+            return values, attach_rows(self.factor_, values, names=names)
 
     def _dense(self, X: Any, name: str, *, reset: bool) -> Array:
         if sp.issparse(X):

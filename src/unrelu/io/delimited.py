@@ -21,6 +21,7 @@ MISSING = ("", "na", "nan", "n/a", "null", "none")
 """What a cell may hold, in any case, where nothing was seen."""
 
 _LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,'_\s]*([eE][+-]?\d+)?")
+_WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 _OTHER_DELIMITER = re.compile(r"[;|,\s]")
 _LONGEST_SHOWN = 40
 # How UTF-16 begins.
@@ -229,6 +230,8 @@ def _read(
         if labels is not True and width > 1:
             _refuse_semicolons(row[:1], line, cells)
         if len(row) != width:
+            if width == 1 and ";" in first[0]:  # names, over numbers with decimal commas
+                raise _semicolons(cells.name, first_line)
             raise _ragged(cells.name, line, len(row), width)
         lines.append(line)
         heads.append(row[0])
@@ -236,7 +239,7 @@ def _read(
 
     cornerless = width > len(first)
     if header is None:
-        header = cornerless or _is_header(first, heads, cells)
+        header = cornerless or _is_header(first, heads, body, cells)
     if not header:
         lines.insert(0, first_line)
         heads.insert(0, first[0])
@@ -247,8 +250,8 @@ def _read(
             "add the rows, or give --no-header if that line is a row"
         )
     if labels is None:
-        empty_corner = header and not first[0].strip()
-        labels = width > 1 and (cornerless or empty_corner or any(map(cells.is_text, heads)))
+        cornered = header and (not first[0].strip() or _alike(first, heads))
+        labels = width > 1 and (cornerless or cornered or any(map(cells.is_text, heads)))
     if labels and width == 1:
         raise InputError(
             f"{cells.name} has one column, which --labels takes for names; expected at least one column of numbers"
@@ -269,34 +272,41 @@ def _refuse_semicolons(row: list[str], line: int, cells: _Cells) -> None:
     """Refuse what spreadsheets write where the comma is the decimal sign; '2;4' is no name."""
     for cell in row:
         if cells.several(cell):
-            raise InputError(
-                f"{cells.name}, line {line}: cells are separated by semicolons; separate them by commas in a .csv file "
-                "and by tabs in a .tsv file, and write the decimal sign as a point"
-            )
+            raise _semicolons(cells.name, line)
 
 
-def _is_header(first: list[str], heads: list[str], cells: _Cells) -> bool:
-    """Whether the first line holds column names, given the first cells of the lines below."""
+def _semicolons(name: str, line: int) -> InputError:
+    return InputError(
+        f"{name}, line {line}: cells are separated by semicolons; separate them by commas in a .csv file "
+        "and by tabs in a .tsv file, and write the decimal sign as a point"
+    )
+
+
+def _is_header(first: list[str], heads: list[str], body: list[NDArray[np.float64]], cells: _Cells) -> bool:
+    """Whether the first line holds column names, given the first cells of the lines below and their numbers."""
     if any(map(cells.is_text, first)):
         return True
-    # ",0,1,2" over "0,…", "1,…" is what pandas writes for a frame without names of its own, and could be numbers too.
-    corner, rest = first[0], first[1:]
-    if (
-        len(rest) > 1
-        and not corner.strip()
-        and _counts(rest)
-        and _counts(heads[: len(rest)])
-        and len(heads) == len(rest)
-    ):
-        raise InputError(
-            f"{cells.name}: the first row and the first column count 0, 1, 2, …, which may be row numbers or entries; "
-            "say --header --labels if they are names, --no-header --no-labels if they are entries"
-        )
-    return False
+    # ",4711,4712" over "4711,…", "4712,…" is what pandas writes for a frame labelled by numbers. A symmetric matrix
+    # whose first entry was not seen looks the same, unless it holds other than whole numbers.
+    names = [name.strip() for name in first[1:]]
+    if first[0].strip() or not _alike(first, heads) or len(set(names)) < len(names):
+        return False
+    if len(names) < 2 or not all(map(_WHOLE_NUMBER.fullmatch, names)):
+        return False
+    values = np.array(body)
+    if (values[np.isfinite(values)] % 1).any():
+        return True
+    if np.isnan(values.diagonal()).all():  # none of the diagonal was seen, so that an empty corner says nothing
+        return False
+    raise InputError(
+        f"{cells.name}: the first row and the first column hold the same whole numbers, which may be labels or "
+        "entries; say --header --labels if they are labels, --no-header --no-labels if they are entries"
+    )
 
 
-def _counts(texts: list[str]) -> bool:
-    return [text.strip() for text in texts] == [str(index) for index in range(len(texts))]
+def _alike(first: list[str], heads: list[str]) -> bool:
+    """Whether the first row is the first column, but for the corner."""
+    return [name.strip() for name in first[1:]] == [head.strip() for head in heads]
 
 
 def _ragged(name: str, line: int, found: int, expected: int) -> InputError:

@@ -320,7 +320,9 @@ def _matrix(table: Table, path: str) -> Measurements:
     rows, columns = table.values.shape
     if rows != columns:
         hint = "; say --format edges if it is an edge list" if columns in (3, 4) else ""
-        hint = "; if its first row holds distances, say --no-header" if table.columns and columns == rows + 1 else hint
+        if table.columns and columns == rows + 1:
+            hint = "" if table.rows else "; if its first column holds labels, say --labels"
+            hint += "; if its first row holds distances, say --no-header"
         hint = "; if its first row holds names, say --header" if not table.columns and rows == columns + 1 else hint
         raise InputError(
             f"{path} must be square, a row and a column for every point, got {rows} rows and {columns} columns{hint}"

@@ -13,10 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unrelu.base.tolerances import FLOOR_NOISELESS, LIKELIHOOD_LEFT, LIKELIHOOD_LEFT_OF_FEW
+from unrelu.base.tolerances import (
+    FLOOR_NOISELESS,
+    LIKELIHOOD_ALL_NOISE,
+    LIKELIHOOD_LEFT,
+    LIKELIHOOD_LEFT_OF_FEW,
+    LIKELIHOOD_MISSING,
+)
 from unrelu.judge.counting import underdetermined
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome
+from unrelu.placing.attach import bands
 from unrelu.problems.psd import PSDProblem
 from unrelu.starts.continuation import lowest_residual_eigenpair
 
@@ -24,6 +31,8 @@ __all__ = ["Fits", "Leftover", "on_likelihood"]
 
 # With fewer rows an eigenvalue tells too little of itself.
 MANY_ROWS = 30
+# Standard deviations beyond its limits at which an entry is sure to be seen; so many missing ones are chance.
+FAR, FEW_MISSING = 4.0, 3
 # Random vectors by which the sum of squares of a large matrix is estimated.
 PROBES = 16
 
@@ -81,6 +90,9 @@ def on_likelihood(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: 
     level = f"noise of {noise:.3g}"
     left = Leftover.of(problem, outcome)
     told = evidence.plain or problem.size >= MANY_ROWS
+    odd = _nothing_explained(problem, residual) or _absence_contradicts(problem, outcome)
+    if odd is not None:
+        return Verdict(Stop.STATIONARY, f"{said}, but {odd} ({words})")
     if left.noise_only and told:
         return Verdict(
             Stop.FITTED_TO_NOISE,
@@ -101,3 +113,39 @@ def on_likelihood(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: 
     )
     advice = "try another start, a higher rank, or look for outliers"
     return Verdict(Stop.STATIONARY, f"{said}, but {why} ({words}); {advice}")
+
+
+def _nothing_explained(problem: PSDProblem, residual: float) -> str | None:
+    """What to say of a fit that leaves nearly all of the data to the noise."""
+    if residual <= LIKELIHOOD_ALL_NOISE:
+        return None
+    return (
+        f"the seen entries contradict rank {problem.rank} by far: the fit leaves {residual:.0%} of their size to "
+        "noise; try a higher rank, or check threshold= and the data"
+    )
+
+
+def _absence_contradicts(problem: PSDProblem, outcome: Outcome) -> str | None:
+    """What to say where entries are absent that the fit puts far on the side where they would have been seen."""
+    observations, point = problem.observations, outcome.point
+    loss = problem.loss if point.loss is None else point.loss
+    limits = loss.heard(observations.limits)
+    if limits.nothing or loss.noise is None:
+        return None
+    sigma, U, n = loss.noise / problem.unit, point.factor.astype(np.float64), problem.size
+    sure = missing = 0
+    for rows in bands(n, n):
+        values = observations.block(rows, slice(0, n))
+        low, high = (limit / problem.unit for limit in limits.of(rows, slice(0, n)))
+        fit = U[rows] @ U.T
+        far = (fit > high + FAR * sigma) | (fit < low - FAR * sigma)
+        absent = observations.absent(rows, slice(0, n), values)
+        missing += int(np.count_nonzero(far & absent))
+        sure += int(np.count_nonzero(far & (absent | ~np.isnan(values))))
+    if missing <= max(FEW_MISSING, LIKELIHOOD_MISSING * sure):
+        return None
+    return (
+        f"{missing} of {sure} entries that the fit puts {FAR:g} standard deviations of the noise beyond their limits "
+        "were not seen: they are missing for another reason than their value; mark them as unknown=, or pass "
+        "threshold=None"
+    )

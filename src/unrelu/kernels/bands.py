@@ -74,7 +74,8 @@ class BandKernel:
         require_memory(n * n * (self.dtype.itemsize + 2), f"a {n}×{n} matrix")
         height = max(1, BAND_ENTRIES // n)
         cuts = [slice(start, min(start + height, n)) for start in range(0, n, height)]
-        self._bands = map_chunks(lambda rows: self._pack(observations, rows), cuts)
+        threads = observations.source.thread_safe
+        self._bands = map_chunks(lambda rows: self._pack(observations, rows), cuts, threads=threads)
         wanted = min(CHUNKS, len(self._bands))
         ends = [len(self._bands) * k // wanted for k in range(wanted + 1)]
         self._chunks = [self._bands[a:b] for a, b in pairwise(ends)]

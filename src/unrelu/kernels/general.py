@@ -78,7 +78,9 @@ class GeneralKernel:
         require_memory(n * n * (self.dtype.itemsize + 2), f"a {n}×{n} matrix")
         bands = edges(n)
         places = [(rows, cols) for first, rows in enumerate(bands) for cols in bands[first:]]
-        self._tiles = map_chunks(lambda place: self._pack(place[0], *place[1]), list(enumerate(places)))
+        self._threads = observations.source.thread_safe
+        numbered = list(enumerate(places))
+        self._tiles = map_chunks(lambda place: self._pack(place[0], *place[1]), numbered, threads=self._threads)
         wanted = min(CHUNKS, len(self._tiles))
         self._chunks = [self._tiles[k::wanted] for k in range(wanted)]
 
@@ -222,7 +224,8 @@ class GeneralKernel:
             values, slopes = added(map_chunks(visit, self._chunks))
             return values, slopes
 
-        return Sampled(value, slope, look)
+        bend = float(np.vdot(D, self.curvature(U, D, kept)))
+        return Sampled(value, slope, bend, look)
 
     def weighted(self, weigh: Callable[[PairsSeen], Any]) -> list[Array]:
         """Other weights, in the order of the tiles."""
@@ -237,11 +240,15 @@ class GeneralKernel:
                 visit(self._pairs(tile), into)
             return into
 
-        return added(map_chunks(of_chunk, self._chunks))
+        return added(map_chunks(of_chunk, self._chunks, threads=self._threads))
 
     def total(self, visit: Callable[[PairsSeen], Any]) -> Any:
         """The sum of what ``visit`` returns for each block of pairs, in a fixed order."""
-        return added(map_chunks(lambda chunk: added([visit(self._pairs(tile)) for tile in chunk]), self._chunks))
+
+        def of_chunk(chunk: list[_BothWays]) -> Any:
+            return added([visit(self._pairs(tile)) for tile in chunk])
+
+        return added(map_chunks(of_chunk, self._chunks, threads=self._threads))
 
     def _pairs(self, tile: _BothWays) -> Tile:
         pairs = pair_block(self._observations, tile.rows, tile.cols)

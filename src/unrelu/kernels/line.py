@@ -11,9 +11,6 @@ from unrelu.base.arrays import Floats
 
 __all__ = ["Quartic", "Sampled", "minimise_quartic"]
 
-# Steps at which a line that is no polynomial is looked at in one pass.
-STEPS = (0.125, 0.25, 0.5, 1.0, 2.0)
-
 
 @dataclass(frozen=True, eq=False)
 class Quartic:
@@ -40,10 +37,11 @@ class Quartic:
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """Values and slopes from one pass over the matrix for all steps asked for."""
+    """Values and slopes from one pass over the matrix for all steps asked for; ``bend`` is what stands for F″(0)."""
 
     value: float
     slope: float
+    bend: float
     look: Callable[[Sequence[float]], tuple[Floats, Floats]]
     exact: bool = False
 
@@ -52,17 +50,8 @@ class Sampled:
         return self.look(steps)
 
     def lowest(self) -> float:
-        """The best of a few steps, moved to where the slope between it and the next one vanishes."""
-        values, slopes = self.at(STEPS)
-        if not np.isfinite(values).any():
-            return STEPS[0]
-        best = int(np.nanargmin(values))
-        steps, rises = np.array([0.0, *STEPS]), np.array([self.slope, *slopes])
-        here = best + 1
-        there = here + 1 if rises[here] < 0 else here - 1
-        if there == len(steps) or not rises[here] * rises[there] < 0:
-            return float(steps[here])
-        return float(steps[here] - rises[here] * (steps[there] - steps[here]) / (rises[there] - rises[here]))
+        """Where the parabola through F(0) is lowest; 1 if there is none."""
+        return -self.slope / self.bend if self.bend > 0 else 1.0
 
 
 def minimise_quartic(coefficients: Floats) -> float:

@@ -76,7 +76,8 @@ class Kernel(Protocol):
 
     Examples
     --------
-    The slowest kernel there is, ten lines for a squared loss on what was seen:
+    The first pass of the slowest kernel there is, for a squared loss on what was seen; the others are written the same
+    way (``tests/test_doors.py`` has a whole one):
 
     >>> class Plain:
     ...     def __init__(self, observations, loss):

@@ -85,15 +85,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
 
 
-def map_chunks(function: Callable[[Chunk], Result], chunks: Sequence[Chunk]) -> list[Result]:
-    """Results of ``function`` on each chunk, in the order of the chunks."""
+def map_chunks(function: Callable[[Chunk], Result], chunks: Sequence[Chunk], *, threads: bool = True) -> list[Result]:
+    """Results of ``function`` on each chunk, in the order of the chunks; without ``threads`` in that of the caller."""
     checkpoint()
-    if (
-        _cores.owners == 0
-    ):  # called from outside the front doors: a pass beside a busy core takes up to 50 times as long
+    if _cores.owners == 0:  # from outside the front doors: a pass beside a busy core takes up to 50 times as long
         with owning_the_cores():
-            return map_chunks(function, chunks)
-    workers = _cores.workers
+            return map_chunks(function, chunks, threads=threads)
+    workers = _cores.workers if threads else 1
     if min(workers, len(chunks)) < 2:
         return [function(chunk) for chunk in chunks]
     return list(_pool(workers).map(function, chunks))

@@ -65,7 +65,8 @@ class TiledKernel:
         numbered = list(enumerate(places))
         packed = []
         for first in range(0, len(numbered), AT_ONCE):  # between two parts a call can end
-            packed += map_chunks(lambda place: self._pack(observations, *place), numbered[first : first + AT_ONCE])
+            some, threads = numbered[first : first + AT_ONCE], observations.source.thread_safe
+            packed += map_chunks(lambda place: self._pack(observations, *place), some, threads=threads)
         self.tiles = [tile for tile, _ in packed]
         self.constant = sum(spread for _, spread in packed) / 4
         wanted = min(MOST_CHUNKS, max(2, len(self.tiles) // TILES_PER_CHUNK))

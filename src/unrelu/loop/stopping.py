@@ -46,12 +46,26 @@ class StoppingRule:
         """The most seconds that a call with this rule may take; None: it sets no limit."""
         return None
 
-    def __or__(self, other: StoppingRule) -> AnyOf:
+    def __or__(self, other: object) -> AnyOf:
         if not isinstance(other, StoppingRule):
-            return NotImplemented
+            raise InputError(
+                f"stopping rules are joined with | to other rules, such as MaxIterations(100) or MaxSeconds(60); got "
+                f"{other!r} beside {self!r}"
+            )
         mine = self.rules if isinstance(self, AnyOf) else (self,)
         theirs = other.rules if isinstance(other, AnyOf) else (other,)
         return AnyOf(mine + theirs)
+
+    def __rand__(self, other: object) -> AnyOf:
+        return self.__and__(other)
+
+    def __ror__(self, other: object) -> AnyOf:
+        return self.__or__(other)
+
+    def __and__(self, other: object) -> AnyOf:
+        raise InputError(
+            f"stopping rules are joined with |, and the first that says stop ends the run; got {self!r} & {other!r}"
+        )
 
 
 def _number(name: str, value: float) -> str:

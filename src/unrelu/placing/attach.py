@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ BAND_ENTRIES = 1 << 20
 MOST_NAMED = 5
 
 
-def attach_rows(factor: Any, K: Any, *, rcond: float | None = None) -> Array:
+def attach_rows(factor: Any, K: Any, *, rcond: float | None = None, names: Sequence[object] | None = None) -> Array:
     """Find the factor rows of new items from what was seen of them against the fitted ones.
 
     For each row k of K, the u that minimises Σ_{j seen} (u·u_j − k_j)², u_j being row j of ``factor``; of
@@ -38,6 +38,8 @@ def attach_rows(factor: Any, K: Any, *, rcond: float | None = None) -> Array:
     rcond : float, optional
         Directions in which the seen rows of ``factor`` are weaker than this share of its largest singular
         value count as not seen. Default 1e-10, for a float32 factor 1e-4.
+    names : sequence of length m, optional
+        What warnings and errors call the rows of K. Default: the index of a data frame, else their positions.
 
     Returns
     -------
@@ -70,6 +72,8 @@ def attach_rows(factor: Any, K: Any, *, rcond: float | None = None) -> Array:
     U = _checked_factor(factor)
     n, rank = U.shape
     values = _checked_rows(K, n)
+    if names is None:
+        names = list(K.index) if hasattr(K, "index") and hasattr(K, "columns") else range(len(values))
     frame = Frame.of(U.astype(np.float64), _checked_rcond(rcond, U.dtype))
     result = np.zeros((len(values), rank), dtype=values.dtype)
     empty: list[int] = []
@@ -78,7 +82,7 @@ def attach_rows(factor: Any, K: Any, *, rcond: float | None = None) -> Array:
         band = values[rows]
         seen = ~np.isnan(band)
         known = np.where(seen, band, 0).astype(np.float64, copy=False)
-        _require_finite(known, rows.start)
+        _require_finite(known, names[rows])
         solution, trusted = frame.solve(seen, known)
         nothing = ~seen.any(axis=1)  # their solution is zero already
         for i in np.flatnonzero(~trusted & ~nothing):
@@ -87,7 +91,7 @@ def attach_rows(factor: Any, K: Any, *, rcond: float | None = None) -> Array:
                 short.append(rows.start + int(i))
         empty += (rows.start + np.flatnonzero(nothing)).tolist()
         result[rows] = solution
-    _warn(empty, short, frame.rank)
+    _warn([names[row] for row in empty], [names[row] for row in short], frame.rank)
     return result
 
 
@@ -256,17 +260,17 @@ def _checked_rcond(rcond: Any, dtype: np.dtype[Any]) -> float:
     return float(rcond)  # type: ignore[arg-type]
 
 
-def _require_finite(known: Floats, first_row: int) -> None:
+def _require_finite(known: Floats, names: Sequence[object]) -> None:
     infinite = np.argwhere(np.isinf(known))
     if len(infinite):
         row, column = infinite[0]
         raise InputError(
-            f"K must be finite where it was seen, got {known[row, column]} at ({first_row + row}, {column}); "
+            f"K must be finite where it was seen, got {known[row, column]} at ({names[row]}, {column}); "
             "write NaN where nothing was seen"
         )
 
 
-def _warn(empty: list[int], short: list[int], rank: int) -> None:
+def _warn(empty: list[object], short: list[object], rank: int) -> None:
     if empty:
         warnings.warn(
             f"nothing was seen of {_named(empty)} of K; completed with zeros, which the data do not determine",
@@ -282,6 +286,6 @@ def _warn(empty: list[int], short: list[int], rank: int) -> None:
         )
 
 
-def _named(rows: list[int]) -> str:
+def _named(rows: list[object]) -> str:
     more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
     return f"row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:MOST_NAMED]))}{more}"

@@ -58,9 +58,11 @@ class Problem(Protocol):
     """F over an unknown U of shape (rows, rank); what U means for the matrix is the problem's business alone.
 
     All quantities are in units of ``unit``, so that nothing depends on the unit of the data; F itself has the power
-    ``value_power`` of it, and its gradient ``gradient_power``. This is what the loop asks for. Methods ask for more:
-    ``line`` and ``preconditioner`` (Gauss–Newton), ``hessian``, ``newton_step`` (Levenberg–Marquardt); and the front
-    door asks for ``begun``, which makes the unknown of two starting factors. A problem whose points have ``sums`` is
+    ``value_power`` of it, and its gradient ``gradient_power``. This is what the loop asks for. A method asks for what
+    it ``needs`` besides, such as ``line`` and ``preconditioner`` (Gauss–Newton), or ``spectral_norm`` (gradient
+    descent). The front door makes it of observations, rank, loss and what makes a kernel, and asks for four more:
+    ``observations`` and ``loss`` as it gave them, ``psd``, False if it is another problem than UUᵀ, and
+    ``begun(left, right)``, which makes the unknown of two starting factors. A problem whose points have ``sums`` is
     asked for ``renewed(point)`` after every step, the problem and the point with the estimates brought up to date, and
     for ``at(point)``, the problem that a stored point belongs to.
 

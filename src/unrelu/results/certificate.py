@@ -229,5 +229,10 @@ class Certificate:
             }
         )
 
+    def __repr__(self) -> str:
+        n, proved = len(self.determinacy.rank_of), int(np.sum(self.determinacy.level == "proved"))
+        unique = "unique" if self.unique else "not proved unique"
+        return f"Certificate({n}×{n}, rank {self.rank}, {unique}, {self.kind}, {proved} of {n} rows proved)"
+
     def __str__(self) -> str:
         return self.explain()

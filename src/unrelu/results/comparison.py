@@ -43,11 +43,14 @@ class Row:
     clean_error : float or None
         The same of the positive semidefinite result UUᵀ against the noiseless M*, for planted matrices.
     objective, residual : float or None
-        F at the returned factor, and √(4F) / ‖M_Ω‖_F.
+        F at the returned factor, UUᵀ, and √(4F) / ‖M_Ω‖_F.
     loss : str or None
         Objectives of different losses do not compare.
-    cpu_seconds, seconds, iterations : float or None
-        Processor and wall-clock time of the method, without its start.
+    cpu_seconds, seconds : float or None
+        Processor and wall-clock time of the whole call: the start, every attempt of ``auto``, the look at the fit that
+        gives the verdict. Reading the data is not counted, nor importing, for which there is a tiny run before.
+    iterations : int or None
+        Of all attempts together.
     peak_bytes : int or None
         The most that Python and NumPy had allocated during a run, beyond the data; not what compiled solvers allocate
         on their own. Measured in a second run, on the first trial and if that was quick.
@@ -99,12 +102,16 @@ def _summary(rows: Sequence[Row]) -> dict[str, Any]:
     return line
 
 
-def _order(line: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
-    """Answers first, then by the decade of the error, then by CPU time; last what did not run."""
+def _order(line: Mapping[str, Any]) -> tuple[bool, bool, float, float, float]:
+    """Answers first, then by the decade of the error, then by CPU time; last what did not run.
+
+    Quick and far off is no merit: what did not fit the data goes by its objective, to three digits, before its time.
+    """
     error = line["error"]
     decade = 0.0 if error is None else round(log10(max(error, 1e-300))) if isfinite(error) else inf
-    cpu = line["cpu_seconds"]
-    return line["code"] not in ANSWERED, cpu is None, decade, cpu or 0.0
+    cpu, objective = line["cpu_seconds"], line["objective"]
+    left = 0.0 if line["code"] in CONVERGED or objective is None else float(f"{objective:.2e}")
+    return line["code"] not in ANSWERED, cpu is None, decade, left, cpu or 0.0
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,7 @@ class Comparison:
         """One line per method: medians, the quartiles (``_low``, ``_high``) of error and CPU time, the worst verdict.
 
         Methods that fitted the data, or found the best fit of a rank that they exceed, come first; then it goes by the
-        decade of the error, then by CPU time.
+        decade of the error, then by CPU time. What did not fit the data goes by its objective before its time.
         """
         found: dict[str, list[Row]] = {}
         for row in self.rows:
@@ -154,6 +161,12 @@ class Comparison:
         with replacing(path) as temporary, open(temporary, "w", encoding="utf-8") as stream:
             json.dump(content, stream, indent=2, ensure_ascii=False, allow_nan=False)
             stream.write("\n")
+
+    def __repr__(self) -> str:
+        n, methods = self.about["size"], {row.method: None for row in self.rows}
+        fitted = sum(row.converged for row in self.rows)
+        names = f"{len(methods)} method{'s' * (len(methods) != 1)}"
+        return f"Comparison({n}×{n}, rank {self.about['rank']}, {names}, {fitted} of {len(self.rows)} runs converged)"
 
     def __str__(self) -> str:
         lines, about = self.summary(), self.about

@@ -24,10 +24,12 @@ from unrelu.model.factors import Factors, Symmetric, TwoSided, positions_checked
 from unrelu.proofs.agreement import cleared
 from unrelu.proofs.determinacy import LEVELS
 from unrelu.proofs.intervals import Known, entry_bounds
+from unrelu.results.data_again import framed, marked, refuse_another_mask
 from unrelu.results.misfit import Misfit, largest_misfit
 from unrelu.results.saving import read_fields, write_fields
 from unrelu.results.witnesses import PSDWitnesses, RowsKnown, Witnesses
-from unrelu.uncertainty.error_bars import ErrorBars, Noise
+from unrelu.uncertainty.error_bars import ErrorBars
+from unrelu.uncertainty.noise import Noise
 
 __all__ = ["Completion"]
 
@@ -68,7 +70,7 @@ class Completion:
         Whether (i, j) and (j, i) carry one noise or two; for the error bars.
     threshold, side, unknown
         What absence says: ``threshold``, ``seen`` and ``unknown`` of :func:`unrelu.complete`. ``unknown`` is a
-        reference, and None after :meth:`load`.
+        reference, and None after :meth:`load`, where ``unknown_count`` says how many entries it marked.
     seconds, cpu_seconds : float
         What the whole call took, by the clock and of the processor; the history counts the iterations' own time.
     attempts : tuple of Attempt
@@ -104,6 +106,7 @@ class Completion:
     attempts: tuple[Attempt, ...] = ()
     symmetric: bool = True
     witnesses: Witnesses = field(default_factory=PSDWitnesses)
+    unknown_count: int | None = None
 
     @cached_property
     def _asked(self) -> dict[str, Any]:
@@ -132,7 +135,7 @@ class Completion:
         return self.factors.entries(*self._places(rows, cols))
 
     def matrix(self, undetermined: str = "keep") -> Any:
-        """The fit everywhere, UUᵀ: an n×n array, or a data frame if the input was one.
+        """The fit everywhere, UUᵀ: an n×n array, or a data frame if the input was one (also after :meth:`load`).
 
         Parameters
         ----------
@@ -140,7 +143,7 @@ class Completion:
             ``nan`` blanks the entries that the data do not determine; see :attr:`determinacy`.
         """
         result = self._dense()
-        return self._framed(self._blanked(result) if _blank(undetermined) else result)
+        return framed(self._blanked(result) if _blank(undetermined) else result, self.source, self.labels)
 
     def filled(self, X: Any = None, undetermined: str = "keep") -> Any:
         """Seen entries as they were given (one seen one way round is copied to the other), the rest from the fit.
@@ -163,7 +166,7 @@ class Completion:
             for known in (*mirrored, observations.block(rows, whole)):
                 seen = ~np.isnan(known)
                 result[rows][seen] = known[seen]
-        return self._framed(result)
+        return framed(result, self.source if X is None else X, self.labels)
 
     def seen_entries(self, X: Any = None) -> Observations:
         """What was seen, read again from the caller's matrix; refused if that has changed meanwhile."""
@@ -172,8 +175,11 @@ class Completion:
     def _read(self, X: Any = None, **absence: Any) -> Observations:
         matrix = self.source if X is None else X
         if matrix is None:
-            raise InputError("this completion does not hold the seen entries; pass the matrix that was completed as X")
-        same_labels(matrix, self.labels, "X")
+            raise InputError(
+                "this completion does not hold the seen entries; pass the matrix that was completed as X, or give it "
+                "back once and for all: completion = completion.with_data(X)"
+            )
+        same_labels(matrix, self.labels, "X", of="the completed matrix")
         observations = Observations.of(matrix, **absence)
         if observations.size != self.size:
             raise InputError(f"X must have {self.size} rows like the completed matrix, got {observations.size}")
@@ -187,6 +193,8 @@ class Completion:
     def with_data(self, X: Any, unknown: Any = None) -> Completion:
         """The same completion with the matrix it was made from: what :meth:`load` does not bring back."""
         self.seen_entries(X)
+        known = self.unknown_count if self.unknown is None else marked(self.unknown, self.size)
+        refuse_another_mask(unknown, self.size, known)
         return replace(self, source=X, unknown=unknown)
 
     def with_verdict(self, verdict: Verdict, undetermined_rows: NDArray[np.intp]) -> Completion:
@@ -323,11 +331,6 @@ class Completion:
         require_memory(self.size**2 * self.factor.itemsize, f"a {self.size}×{self.size} matrix")
         return self.factors.dense()
 
-    def _framed(self, values: Array) -> Any:
-        if not (hasattr(self.source, "index") and hasattr(self.source, "columns")):
-            return values
-        return type(self.source)(values, index=self.source.index, columns=self.source.columns)
-
     def summary(self) -> dict[str, Any]:
         """What a person or a program wants to know at a glance, ready for JSON; rows go by their labels."""
         here, last = self.history[self.iteration], self.history[-1]
@@ -388,7 +391,7 @@ class Completion:
 
     @classmethod
     def load(cls, path: str | Path) -> Completion:
-        """Read what :meth:`save` wrote; labels come back as text."""
+        """Read what :meth:`save` wrote; labels that are neither text nor integers come back as text."""
         return read_fields(path, cls)
 
 

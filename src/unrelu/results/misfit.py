@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,22 @@ BAND = 256
 
 @dataclass(frozen=True)
 class Misfit:
-    """By how much a fit misses a seen entry, and which."""
+    """By how much a fit misses a seen entry, and which; with the labels of its row and column, if there are any.
+
+    Examples
+    --------
+    >>> Misfit(0.5, 0, 1), Misfit(0.5, 0, 1, labels=("a", "b"))
+    (Misfit(size=0.5, row=0, column=1), Misfit(size=0.5, row=0 ('a'), column=1 ('b')))
+    """
 
     size: float
     row: int
     column: int
+    labels: tuple[Any, Any] | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        row, column = ("", "") if self.labels is None else (f" ({label!r})" for label in self.labels)
+        return f"Misfit(size={self.size!r}, row={self.row}{row}, column={self.column}{column})"
 
     def named(self, labels: tuple[Any, ...] | None) -> dict[str, Any]:
         """The same for JSON, with labels where there are any.
@@ -56,4 +67,5 @@ def largest_misfit(observations: Observations, factors: Factors) -> Misfit:
         i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
         if gap[i, j] * observations.unit > found.size:
             found = Misfit(float(gap[i, j]) * observations.unit, start + int(i), int(j))
-    return found
+    names = observations.labels
+    return found if names is None else replace(found, labels=(names[found.row], names[found.column]))

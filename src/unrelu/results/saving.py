@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from unrelu.auto.task import Attempt
-from unrelu.base.errors import InputError
+from unrelu.base.errors import InputError, is_integer
 from unrelu.io.disk import replacing
 from unrelu.loop.history import History, Record, Stop, Verdict, finite
+from unrelu.results.data_again import marked
 from unrelu.results.witnesses import witnesses_for
 
 __all__ = ["read_fields", "write_fields"]
@@ -53,7 +54,10 @@ def write_fields(path: str | Path, completion: Any) -> None:
         "seen": list(completion.seen),
         "attempts": [finite(asdict(attempt)) for attempt in completion.attempts],
         "undetermined_rows": completion.undetermined_rows.tolist(),
-        "labels": None if completion.labels is None else [str(label) for label in completion.labels],
+        "labels": None if completion.labels is None else [_plain(label) for label in completion.labels],
+        "unknown_count": completion.unknown_count
+        if completion.unknown is None and completion.source is None
+        else marked(completion.unknown, completion.size),
     }
     own = {name: getattr(completion, name) for name in ("left", "right") if getattr(completion, name) is not None}
     with replacing(path) as temporary, open(temporary, "wb") as stream:
@@ -84,6 +88,7 @@ def read_fields(path: str | Path, make: Callable[..., Made]) -> Made:
             labels=None if about["labels"] is None else tuple(about["labels"]),
             seen=(int(about["seen"][0]), float(about["seen"][1])),
             undetermined_rows=np.array(about["undetermined_rows"], np.intp),
+            unknown_count=about.get("unknown_count"),
             attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
             witnesses=witnesses_for(symmetric=about["symmetric"]),
         )
@@ -97,6 +102,11 @@ def read_fields(path: str | Path, make: Callable[..., Made]) -> Made:
                 f"{path.name} is not a saved completion, nor any NumPy file; name one that Completion.save wrote"
             ) from None
         raise InputError(f"{path.name} is not a saved completion, or only half of one ({error})") from None
+
+
+def _plain(label: Any) -> str | int:
+    """A label as JSON can hold it: integers stay, for a frame is to be recognised by them."""
+    return int(label) if is_integer(label) else str(label)
 
 
 def _representable(about: dict[str, Any]) -> dict[str, Any]:

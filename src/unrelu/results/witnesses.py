@@ -17,10 +17,12 @@ from unrelu.data.observations import Observations
 from unrelu.judge.remarks import beyond_rank
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop, Verdict
+from unrelu.model.losses import Loss
 from unrelu.proofs.determinacy import NO, Determinacy
 from unrelu.proofs.determine import determine
 from unrelu.proofs.direct import DataError
 from unrelu.uncertainty.error_bars import ErrorBars
+from unrelu.uncertainty.likelihood import bars_of
 from unrelu.uncertainty.rivals import rows_with_rivals
 
 __all__ = ["PSDWitnesses", "RowsKnown", "Silent", "Witnesses", "witnesses_for"]
@@ -61,7 +63,12 @@ class Witnesses(Protocol):
 
 @dataclass(frozen=True)
 class PSDWitnesses:
-    """Of a positive semidefinite completion: proofs, general position, and the curvature of the fit."""
+    """Of a positive semidefinite completion: proofs, general position, and the curvature of the fit.
+
+    ``loss`` is the likelihood that was fitted, with its noise level; None for squares.
+    """
+
+    loss: Loss | None = None
 
     def rows(self, completion: _Answer, observations: Observations) -> RowsKnown:
         """By :func:`unrelu.proofs.determine.determine`, and with noise by fits that are nearly as good."""
@@ -75,15 +82,17 @@ class PSDWitnesses:
             rng = np.random.default_rng([size, rank])  # the same question, the same answer
             found = determine(observations, factor, error, misfit, rng, at_floor=completion.at_floor)
             if completion.verdict.code is Stop.FITTED_TO_NOISE:
-                rivals = rows_with_rivals(observations, factor, found.determined, completion.pairs, rng)
+                known = found.determined, completion.pairs
+                rivals = rows_with_rivals(observations, factor, known, self.loss, rng)
                 found = found.at_most_local(rivals)
             return RowsKnown(observations, error, found)
 
     def error_bars(self, completion: _Answer, seen: Observations, determined: NDArray[np.bool_]) -> ErrorBars:
-        """By the Gauss–Newton matrix of the fit."""
+        """By the Gauss–Newton matrix of the fit, or by Fisher's information."""
         rank = completion.factor.shape[1]
         doubt = beyond_rank(rank) if completion.verdict.code is Stop.BEST_OF_RANK else None
-        return ErrorBars(completion.factor, seen, pairs=completion.pairs, determined=determined, doubt=doubt)
+        options = dict(pairs=completion.pairs, determined=determined, doubt=doubt)
+        return bars_of(completion.factor, seen, self.loss, **options)
 
 
 @dataclass(frozen=True)

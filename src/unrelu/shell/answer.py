@@ -14,6 +14,7 @@ from unrelu.data.labels import label_or_position, listed_rows
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import Stop, finite
 from unrelu.results.completion import Completion
+from unrelu.shell.wording import for_shells
 
 __all__ = ["Answer"]
 
@@ -79,9 +80,9 @@ class Answer:
         """1 where an entry was seen or is determined."""
         completion = self.completion
         if self.levels is not None:
-            return (~np.isnan(np.asarray(completion.filled(undetermined="nan")))).astype(float)
+            return (~np.isnan(np.asarray(completion.filled(undetermined="nan")))).astype(int)
         whole = slice(0, completion.size)
-        return (~np.isnan(completion.seen_entries().block(whole, whole))).astype(float)
+        return (~np.isnan(completion.seen_entries().block(whole, whole))).astype(int)
 
     def errors(self) -> Any:
         """The standard error of every entry, infinite where it is not determined; n×n, as the file will be."""
@@ -117,7 +118,7 @@ class Answer:
         ]
         if about["error"] is not None:
             lines.append(f"completion error against the truth {about['error']:.2e}")
-        lines.append(str(verdict))
+        lines.append(for_shells(str(verdict)))
         lines += self._misfit(names)
         if verdict.code is Stop.BEST_OF_RANK:
             lines.append(

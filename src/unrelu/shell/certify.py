@@ -23,6 +23,7 @@ from unrelu.shell.common import (
     watching,
 )
 from unrelu.shell.streams import deliver, say
+from unrelu.shell.wording import for_shells
 
 __all__ = ["certify_command"]
 
@@ -96,7 +97,7 @@ def certify_command(
                 stress=stress,
                 rng=options.checked_seed(seed),
             )
-            told = json.dumps(certificate.summary()) if as_json else certificate.explain()
+            told = json.dumps(certificate.summary()) if as_json else for_shells(certificate.explain())
     except OutOfTime:
         say(f"not proved within {seconds:g} s, and not refuted; give --max-seconds more, or leave it out")
         return NOT_CONVERGED

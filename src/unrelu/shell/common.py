@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,11 +26,9 @@ from unrelu.io.files import read_matrix
 from unrelu.loop.history import Verdict
 from unrelu.loop.progress import Lines, Spinner
 from unrelu.shell.streams import say
+from unrelu.shell.wording import for_shells
 
 DONE, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-
-# A parameter of Python's in a sentence, with a value or without.
-PARAMETER = re.compile(r"(?<![\w'\"-])(threshold|seen|unknown)=(?:'([^']*)'|([-+.\w]*\w))?")
 
 Command = TypeVar("Command", bound=Callable[..., int])
 
@@ -46,7 +44,7 @@ def guarded(command: Command) -> Command:
             say(NOTHING_WRITTEN)
             code = INTERRUPTED
         except InputError as error:
-            say(f"error: {_for_shells(str(error))}")
+            say(f"error: {for_shells(str(error))}")
             code = BAD_INPUT
         except OSError as error:
             say(f"error: {error.strerror or error}{f' ({error.filename})' if error.filename else ''}")
@@ -57,14 +55,6 @@ def guarded(command: Command) -> Command:
         raise typer.Exit(code)
 
     return wrapped  # type: ignore[return-value]
-
-
-def _for_shells(text: str) -> str:
-    """What a sentence says of Python's parameters, as the options that a person at a terminal has."""
-    text = text.replace("pass threshold=None", "say --no-threshold").replace("threshold=None", "--no-threshold")
-    return PARAMETER.sub(
-        lambda found: f"--{found[1]}{f' {found[2] or found[3]}' if found[2] or found[3] else ''}", text
-    )
 
 
 @contextmanager
@@ -86,7 +76,7 @@ def kept_warnings(advice: str | None = None) -> Iterator[list[str]]:
 def warn(notes: list[str]) -> None:
     """Say what was kept."""
     for note in notes:
-        say(f"warning: {note}")
+        say(f"warning: {for_shells(note)}")
 
 
 @dataclass(frozen=True)
@@ -118,7 +108,7 @@ def exit_code(verdict: Verdict) -> int:
 def ended(verdict: Verdict, quiet: bool) -> int:
     """The exit code; if nothing else was said, that this is no answer is."""
     if quiet and not verdict.answered:
-        say(f"not converged: {verdict.reason}")
+        say(f"not converged: {for_shells(verdict.reason)}")
     return exit_code(verdict)
 
 
@@ -145,26 +135,39 @@ def read_square(file: Path, header: bool | None, labels: bool | None, missing: l
     """The matrix of a command."""
     table = read_matrix(file, header=header, labels=labels, missing=missing or ())
     _require_square(table, file)
-    return Square(table, labels_of(table, file), header, labels)
+    names = labels_of(table, file)
+    _warn_of_repeated(names, file)
+    return Square(table, names, header, labels)
+
+
+def _warn_of_repeated(names: tuple[str, ...] | None, file: Path) -> None:
+    """Say that a label stands for several rows: they stay apart, but not in what is said of them."""
+    label, count = next(((name, count) for name, count in Counter(names or ()).items() if count > 1), ("", 0))
+    if count:
+        say(
+            f"warning: {file.name} gives {count} rows the label {printable(label)!r}; they are kept apart, but a "
+            "message cannot say which of them it means"
+        )
 
 
 def _require_square(table: Table, file: Path) -> None:
     """Refuse a table that is not square, with a guess at why."""
     rows, columns = table.values.shape
     if rows != columns:
-        hint = "; if its first row holds names, say --header" if rows == columns + 1 else ""
-        hint = "; if its first row holds entries, say --no-header" if table.columns and columns == rows + 1 else hint
+        hint = "; if its first row holds labels, say --header" if rows == columns + 1 else ""
+        if table.columns and columns == rows + 1:
+            hint = "" if table.rows else "; if its first column holds labels, say --labels"
+            hint += "; if its first row holds entries, say --no-header"
         raise InputError(f"{file.name} must be square, got {rows} rows and {columns} columns{hint or SQUARE}")
 
 
 def _beside(file: Path, first: Square | None) -> Table:
     """A second file, which must agree with the first, if there is one, where both have labels.
 
-    Whether it has them is as was said of the first, unless that gives it another shape: the same matrix may have been
-    saved without its names.
+    Whether it has them is as was said or found of the first, unless that gives it another shape: the same matrix may
+    have been saved without its names.
     """
-    said = None if first is None else _of_shape(file, first.table.values.shape, first.header, first.labels)
-    table = said or read_matrix(file)
+    table = (None if first is None else _like(file, first)) or read_matrix(file)
     names, theirs = None if first is None else first.names, labels_of(table, file)
     if names is not None and theirs is not None and theirs != names:
         k = next((k for k, (a, b) in enumerate(zip(theirs, names, strict=False)) if a != b), len(names))
@@ -172,15 +175,15 @@ def _beside(file: Path, first: Square | None) -> Table:
     return table
 
 
-def _of_shape(file: Path, shape: tuple[int, ...], header: bool | None, labels: bool | None) -> Table | None:
-    """The file as was said of another one, if that makes a table of this shape."""
-    if header is None and labels is None:
-        return None
+def _like(file: Path, first: Square) -> Table | None:
+    """A second file, read as the first was, if that makes a table of the same shape."""
+    header = first.table.columns is not None if first.header is None else first.header
+    labels = first.table.rows is not None if first.labels is None else first.labels
     try:
         table = read_matrix(file, header=header, labels=labels)
     except InputError:
         return None
-    return table if table.values.shape == shape else None
+    return table if table.values.shape == first.table.values.shape else None
 
 
 def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:

@@ -24,11 +24,13 @@ from unrelu.shell.common import (
     kept_warnings,
     mask_beside,
     read_square,
+    shown_table,
     values_beside,
     warn,
 )
 from unrelu.shell.help import values_of
 from unrelu.shell.streams import deliver, out, say
+from unrelu.shell.wording import for_shells
 from unrelu.solvers import METHODS
 
 __all__ = ["compare_command"]
@@ -50,9 +52,7 @@ Rank = Annotated[
 ]
 Methods = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAMES", help=f"Which, with commas between: auto, {', '.join(METHODS)}.", show_default="all but auto"
-    ),
+    typer.Option(metavar="NAMES", help=f"Which, with commas between: auto, {', '.join(METHODS)}.", show_default="all"),
 ]
 Trials = Annotated[int, typer.Option(metavar=options.COUNT, help="How many matrices; of a given one, how many starts.")]
 Truth = Annotated[
@@ -71,7 +71,11 @@ Budget = Annotated[float, typer.Option(metavar=options.SECONDS, help="Most secon
 Csv = Annotated[Path | None, typer.Option(metavar=options.FILE, help="Where to write every run, as .csv.")]
 Json = Annotated[
     Path | None,
-    typer.Option("--json", metavar=options.FILE, help="Where to write runs and summary, as .json."),
+    typer.Option(
+        "--json",
+        metavar=options.FILE,
+        help="Where to write every run and the summary: a .json file, nothing on the terminal.",
+    ),
 ]
 Plot = Annotated[
     Path | None,
@@ -117,7 +121,7 @@ def compare_command(
     farewell(show=watched.show)
     with kept_warnings() as notes:
         comparison = compare(
-            None if matrix is None else matrix.table.values,
+            None if matrix is None else shown_table(matrix.table, as_json=False),
             rank,
             planted=drawn,
             methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
@@ -137,7 +141,7 @@ def compare_command(
         watched.show()
         raise KeyboardInterrupt
     files.write(comparison)
-    deliver(str(comparison))
+    deliver(for_shells(str(comparison)))
     if not quiet:
         files.announce()
     return DONE
@@ -188,12 +192,12 @@ class _Watched:
     def __call__(self, row: Row) -> None:
         self._rows.append(row)
         if self._lines:
-            say(f"trial {row.trial + 1}, {row}")
+            say(f"trial {row.trial + 1}, {for_shells(str(row))}")
 
     def show(self) -> None:
         """The table of what had ended."""
         if self._rows:
-            out(str(Comparison(tuple(self._rows), self._about, interrupted=True)))
+            out(for_shells(str(Comparison(tuple(self._rows), self._about, interrupted=True))))
 
 
 def _about(matrix: Square | None, rank: Any, drawn: Any, trials: int, stopping: str) -> dict[str, Any]:

@@ -44,7 +44,7 @@ from unrelu.shell.help import values_of
 from unrelu.shell.streams import deliver, out
 from unrelu.solvers import METHODS, Solver
 from unrelu.starts import STARTS
-from unrelu.uncertainty.error_bars import PAIRS
+from unrelu.uncertainty.noise import PAIRS
 
 __all__ = ["complete_command"]
 

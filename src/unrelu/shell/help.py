@@ -5,18 +5,34 @@ from __future__ import annotations
 from shutil import get_terminal_size
 from typing import Any
 
+from typer import BadParameter
 from typer.core import TyperCommand, TyperGroup
 
 __all__ = ["Command", "Group", "values_of"]
 
 # Columns below which boxes leave hardly any room for the words, or cut the names of options.
 NARROW = 100
+# What pydantic calls it when a text is none of these.
+NUMBERS = {"int_parsing": "a whole number", "float_parsing": "a number"}
 # Typer's own; what they do is said below the commands.
 COMPLETION = ("install_completion", "show_completion")
 
 
 class Command(TyperCommand):
-    """A command whose help fits the window."""
+    """A command whose help fits the window, and which quotes what it cannot read."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Say what was given where a number was expected."""
+        try:
+            return super().parse_args(ctx, args)
+        except BadParameter as error:
+            wrong: list[dict[str, Any]] = getattr(
+                error.__cause__, "errors", list
+            )()  # pydantic's, which typer puts into words
+            kind = next((NUMBERS[one["type"]] for one in wrong if one["type"] in NUMBERS), None)
+            if kind is not None:
+                error.message = f"expected {kind}, got {wrong[0]['input']!r}"
+            raise
 
     def get_help_option(self, ctx: Any) -> Any:
         """``--help``, which takes no value and shows none."""

@@ -33,6 +33,7 @@ from unrelu.shell.common import (
 )
 from unrelu.shell.help import values_of
 from unrelu.shell.streams import deliver, out
+from unrelu.shell.wording import for_shells
 
 __all__ = ["locate_command"]
 
@@ -95,6 +96,14 @@ Loss = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(metavar=options.COUNT, help="Seed; the same seed gives the same answer.")]
+MaxSeconds = Annotated[
+    float | None,
+    typer.Option(
+        metavar=options.SECONDS,
+        help=f"{options.BEST_SO_FAR} Reading and writing files, and single steps of linear algebra on many points, are "
+        "not cut short.",
+    ),
+]
 Plot = Annotated[Path | None, typer.Option(metavar=options.FILE, help="Where to draw a map: .png, .svg or .pdf.")]
 
 
@@ -116,7 +125,7 @@ def locate_command(
     loss: Loss = "auto",
     tol: options.Tol = None,
     max_iter: options.MaxIter = None,
-    max_seconds: options.MaxSeconds = None,
+    max_seconds: MaxSeconds = None,
     seed: Seed = 0,
     plot: Plot = None,
     quiet: options.Quiet = False,
@@ -216,6 +225,6 @@ class _Files:
         if quiet:
             return
         seconds = completion.history[-1].seconds if len(completion.history) else 0.0
-        told = [completion.explain(), f"Relative residual {completion.residual:.2e}, {seconds:.2f} s."]
+        told = [for_shells(completion.explain()), f"Relative residual {completion.residual:.2e}, {seconds:.2f} s."]
         told += [f"wrote {printable(path)}" for path in (self.output, self.plot) if path is not None]
         out("\n".join(told))

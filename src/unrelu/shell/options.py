@@ -55,12 +55,13 @@ Labels = Annotated[
 ]
 Tol = Annotated[float | None, typer.Option(metavar=NUMBER, help="Relative gradient norm at which to stop.")]
 MaxIter = Annotated[int | None, typer.Option(metavar=COUNT, help="Most iterations.")]
+BEST_SO_FAR = "Most seconds of wall-clock time; then the best so far is written, with exit code 1."
 MaxSeconds = Annotated[
     float | None,
     typer.Option(
         metavar=SECONDS,
-        help="Most seconds of wall-clock time; then the best so far is written, with exit code 1. Reading and writing "
-        "files, the method sdp, and single steps of linear algebra on large matrices are not cut short.",
+        help=f"{BEST_SO_FAR} Reading and writing files, the method sdp, and single steps of linear algebra on large "
+        "matrices are not cut short.",
     ),
 ]
 FirstSeed = Annotated[int, typer.Option(metavar=COUNT, help="Seed of the first trial.")]

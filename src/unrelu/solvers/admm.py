@@ -81,6 +81,7 @@ class ADMM(Solver[_State]):
     stopping: str = "relative"
 
     name = "admm"
+    needs = ("bands", "workspace")
     convex = True
     hears_limits = False
     max_iter = 2000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -83,13 +83,16 @@ class Function(Solver[Iterate]):
     def start(self, problem: PSDProblem, left: Array, right: Array) -> Iterate:
         """Everything happens here."""
         found = self.function(problem)
-        factors = found if isinstance(found, Factors) else Symmetric(np.asarray(found))
+        factors = found if isinstance(found, Factors) else Symmetric(_array(found))
         wanted = (problem.size, problem.rank)
         for factor in (factors.left, factors.right):
-            if factor.shape != wanted or not np.isfinite(factor).all():
-                raise InputError(
-                    f"method {self.name!r} must return finite factors of shape {wanted}, got shape {factor.shape}"
-                )
+            came = None if np.shape(factor) == wanted else f"shape {np.shape(factor)}"
+            if came is None and np.asarray(factor).dtype.kind not in "fiu":
+                came = f"dtype {np.asarray(factor).dtype}"
+            if came is None and not np.isfinite(factor).all():
+                came = "entries that are not finite"
+            if came is not None:
+                raise InputError(f"method {self.name!r} must return finite real factors of shape {wanted}, got {came}")
         if factors.left is factors.right:
             return PointIterate(problem.evaluate(factors.left.astype(problem.dtype)))
         value, _, _ = problem.bands.products(factors.left, factors.right, None, None)
@@ -98,3 +101,11 @@ class Function(Solver[Iterate]):
     def step(self, problem: PSDProblem, state: Iterate) -> Iterate:
         """There is no second step."""
         return state
+
+
+def _array(found: Any) -> Any:
+    """What a function returned, as an array; rows of different lengths as one of no shape."""
+    try:
+        return np.asarray(found)
+    except ValueError:
+        return np.asarray(None)

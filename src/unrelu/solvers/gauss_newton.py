@@ -74,6 +74,7 @@ class GaussNewton(Solver[_State]):
     stopping: str = "relative"
 
     name = "gauss-newton"
+    needs = ("line", "curvature", "curvature_matrix", "hessian", "preconditioner", "stiffness", "rounding")
     squared_only = False
     # Its last steps are so short of cost that it may as well go down to rounding, with a margin.
     default_tol: ClassVar = {"float64": 1e-15, "float32": 2e-7}

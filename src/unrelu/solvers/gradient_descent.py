@@ -46,6 +46,7 @@ class GradientDescent(Solver[_State]):
     stopping: str = "relative"
 
     name = "gradient-descent"
+    needs = ("spectral_norm",)
     squared_only = False
     units: ClassVar = {"step": -1.0}
     max_iter = 5000

@@ -70,6 +70,7 @@ class MomentumPAM(Solver[_State]):
     stopping: str = "relative"
 
     name = "momentum-pam"
+    needs = ("bands", "workspace")
     max_iter = 1000
     default_start = "gaussian"
     default_tol: ClassVar = {"float64": 1e-9, "float32": 1e-5}

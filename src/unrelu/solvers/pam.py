@@ -56,6 +56,7 @@ class PAM(Solver[_State]):
     stopping: str = "relative"
 
     name = "pam"
+    needs = ("bands", "workspace")
     max_iter = 2000
     default_start = "random-fill"
     default_tol: ClassVar = {"float64": 1e-9, "float32": 1e-5}

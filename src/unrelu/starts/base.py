@@ -22,15 +22,15 @@ class Start:
     A start of one's own, in ten lines:
 
     >>> from dataclasses import dataclass
+    >>> import numpy as np, unrelu
     >>> @dataclass(frozen=True)
-    ... class Flat(Start):
+    ... class Flat(unrelu.Start):
     ...     level: float = 1.0
     ...     name = "flat"
     ...
     ...     def __call__(self, observations, rank, rng):
     ...         noise = 0.01 * rng.standard_normal((observations.size, rank))
     ...         return (self.level + noise).astype(observations.dtype)
-    >>> import unrelu
     >>> X = np.outer([1.0, 2, 3], [1.0, 2, 3])
     >>> unrelu.complete(X, rank=1, start=Flat(), rng=0).start
     'flat'

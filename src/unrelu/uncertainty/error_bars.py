@@ -21,12 +21,12 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.uncertainty import selection
 from unrelu.uncertainty.beyond_linear import BeyondLinear
 from unrelu.uncertainty.covariance import MOST_UNKNOWNS, Covariance
-from unrelu.uncertainty.passes import pair_residuals, seen_alike
+from unrelu.uncertainty.noise import Noise, noise_of_residuals, pairs_checked
+from unrelu.uncertainty.passes import seen_alike
 from unrelu.uncertainty.sensitivity import RowFormula, Samples, System, spanning
 
-__all__ = ["EXACT", "PAIRS", "ROWS", "SAMPLED", "ErrorBars", "Noise", "pairs_checked"]
+__all__ = ["EXACT", "ROWS", "SAMPLED", "ErrorBars"]
 
-PAIRS = ("auto", "one", "independent")
 ROWS, EXACT, SAMPLED = METHODS = ("row formula", "exact solves", "perturb-and-solve")
 # The row formula counts as accurate while it makes standard errors too small by no more than this share, on average
 # over random unseen entries. Each probe is one solve, to this tolerance, for a random combination of n of them; so many
@@ -40,31 +40,6 @@ CHUNK = 1 << 17
 LOOKED_AT = 1000
 # The shift is about √n σ/rms standard errors or less: below this it need not be worked out.
 NEGLIGIBLE = 0.02
-
-
-@dataclass(frozen=True)
-class Noise:
-    """The noise level of some data, from what a fit leaves of them.
-
-    Attributes
-    ----------
-    sigma : float
-        σ̂ = √(Σ residual² / degrees of freedom), in the units of the data; infinite without degrees of freedom.
-    degrees_of_freedom : int
-        Seen values with a noise of their own, less the nr − r(r−1)/2 numbers that the fit chose.
-    pairs : {"one", "independent"}
-        Whether (i, j) and (j, i) carry one noise or two.
-    description : str
-        The same in a sentence.
-    """
-
-    sigma: float
-    degrees_of_freedom: int
-    pairs: str
-    description: str
-
-    def __str__(self) -> str:
-        return self.description
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +241,7 @@ class ErrorBars:
             linear = self._exact(a, b)
         else:
             source: RowFormula | Samples = fit.rows if method == ROWS else self._samples
-            linear = source.variances(a, b, self.observations.times_seen(i, j))
+            linear = source.variances(a, b, self._times(i, j))
         return np.maximum(linear, 0) * fit.beyond.sigma**2 + fit.beyond.variances(a, b, whole)
 
     @owning_the_cores()
@@ -279,7 +254,7 @@ class ErrorBars:
         fit, everyone = self._fit, self._fit.kept
         assert fit.rows is not None
         assert fit.beyond is not None
-        times = self.observations.times_seen(*(np.ravel(index) for index in np.meshgrid(everyone, everyone)))
+        times = self._times(*(np.ravel(index) for index in np.meshgrid(everyone, everyone)))
         with owning_the_cores():
             return Covariance.of(fit.rows.basis, times.reshape(len(everyone), -1), fit.beyond.scales, one=fit.rows.one)
 
@@ -293,7 +268,20 @@ class ErrorBars:
         fit, observations = self._fit, self._among(self._fit.kept)
         assert fit.rows is not None
         assert observations is not None
-        return System(PSDProblem(observations, self.factor.shape[1]).kernel, fit.rows)
+        U = self.factor[fit.kept] / self.factor.dtype.type(np.sqrt(observations.unit))
+        return System(self._kernel(observations, U)[0], fit.rows)
+
+    def _kernel(self, observations: Observations, U: Array) -> tuple[Kernel, bool]:
+        """Passes over what tells of the fit; and whether a pair that counts twice there has one noise."""
+        kernel = PSDProblem(observations, self.factor.shape[1]).kernel
+        return kernel, seen_alike(kernel) if self.pairs == "auto" else self.pairs == "one"
+
+    def _times(self, i: Indices, j: Indices) -> Any:
+        """How often some pairs count."""
+        return self.observations.times_seen(i, j)
+
+    def _noise(self, kernel: Kernel, observations: Observations, U: Array, rows: RowFormula, frames: int) -> Noise:
+        return noise_of_residuals(kernel, observations, U, rows, frames)
 
     def _among(self, kept: Indices) -> Observations | None:
         """What was seen among some of the rows; None if that is nothing."""
@@ -312,8 +300,7 @@ class ErrorBars:
         kept = np.flatnonzero(self.determined)
         while self.factor[kept].any() and (observations := self._among(kept)) is not None:
             U = self.factor[kept] / self.factor.dtype.type(np.sqrt(observations.unit))
-            kernel = PSDProblem(observations, rank).kernel
-            one = seen_alike(kernel) if self.pairs == "auto" else self.pairs == "one"
+            kernel, one = self._kernel(observations, U)
             rows = RowFormula.of(kernel, spanning(U), one=one)
             if not rows.weak.any():
                 parts = pieces(observations)
@@ -321,11 +308,11 @@ class ErrorBars:
                 place[kept] = np.arange(len(kept))
                 for number, part in enumerate(parts):
                     piece[kept[part]] = number
-                noise = _noise(kernel, observations, U, rows, len(parts))
+                noise = self._noise(kernel, observations, U, rows, len(parts))
                 fit = _Fit(place, piece, kept, rows, noise, accurate=False, unit=observations.unit)
                 if noise.degrees_of_freedom <= 0:
                     return fit
-                accurate = not fit.small and self._accurate(System(kernel, rows), observations, piece[kept])
+                accurate = not fit.small and self._accurate(System(kernel, rows), observations, (kept, piece[kept]))
                 beyond = BeyondLinear.of(observations, U, rows, noise.sigma / observations.unit)
                 return replace(fit, accurate=accurate, beyond=beyond)
             kept = kept[~rows.weak]
@@ -335,8 +322,12 @@ class ErrorBars:
         nowhere = np.full(n, -1, np.intp)
         return _Fit(nowhere, nowhere, kept[:0], None, Noise(float("inf"), 0, self.pairs, words), False)
 
-    def _accurate(self, system: System, observations: Observations, piece: Indices) -> bool:
-        """Whether random unseen entries have nearly the exact error; where there are none, random others."""
+    def _accurate(self, system: System, observations: Observations, places: tuple[Indices, Indices]) -> bool:
+        """Whether random unseen entries have nearly the exact error; where there are none, random others.
+
+        ``places`` are the rows in the whole, and their pieces.
+        """
+        kept, piece = places
         m = observations.size
         rng = np.random.default_rng(self._seed)
         found = []
@@ -349,7 +340,7 @@ class ErrorBars:
                     len(system.basis) > len(system.basis[0]) / ERROR_BARS_ACCURATE
                 )  # all seen: the share that is off is r/n
             i, j = i[unseen], j[unseen]
-            variances = system.rows.variances(i, j, times[unseen])
+            variances = system.rows.variances(i, j, self._times(kept[i], kept[j]))
             good = variances > 0
             if not good.any():
                 continue
@@ -357,28 +348,3 @@ class ErrorBars:
             excess = system.excess(i[good], j[good], variances[good], signs, share=ERROR_BARS_PROBED)
             found += [] if excess is None else [excess]
         return not found or float(np.sqrt(np.mean(found))) <= 1 + ERROR_BARS_ACCURATE
-
-
-def pairs_checked(pairs: Any) -> str:
-    """One of the three names, or an error."""
-    if not isinstance(pairs, str) or pairs not in PAIRS:
-        raise unknown_name("pairs", pairs, PAIRS)
-    return pairs
-
-
-def _noise(kernel: Kernel, observations: Observations, U: Array, rows: RowFormula, frames: int) -> Noise:
-    count, once, weighted = pair_residuals(kernel, U)
-    m, r = rows.basis.shape
-    unknowns = m * r - frames * (r * (r - 1) // 2)  # every piece has a frame of its own, which does not count
-    values, squares = (count, once) if rows.one else (observations.count, weighted + 4 * kernel.constant)
-    freedom, pairs = values - unknowns, "one" if rows.one else "independent"
-    what = f"{values} seen {'pairs with one noise each' if rows.one else 'entries with a noise each'}"
-    if freedom <= 0:
-        words = f"{what} leave nothing over for {unknowns} unknowns to tell noise by: every error is infinite"
-        return Noise(float("inf"), freedom, pairs, words)
-    sigma = float(np.sqrt(squares / freedom)) * observations.unit
-    rounding = float(np.finfo(observations.dtype).eps) * observations.norm / float(np.sqrt(observations.count))
-    words = f"noise of standard deviation {max(sigma, rounding):.3g}, from {what} less {unknowns} unknowns"
-    if sigma < rounding:
-        words += "; the fit is as exact as the data can be, and this is their rounding"
-    return Noise(max(sigma, rounding), freedom, pairs, words)

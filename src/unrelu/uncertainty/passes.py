@@ -110,13 +110,16 @@ def noise_products(kernel: Kernel, U: Array, one: bool, seed: int, samples: int)
     deviates have the same covariance and cost a bit each; the sums over a row's entries are near normal anyway. The
     draws of a block depend on the seed and its place only, not on threads.
     """
-    amplitudes = np.array([0.0, 1.0, 2.0] if one else [0.0, 1.0, np.sqrt(2)], U.dtype)
+
+    def amplitudes(counts: NDArray[Any]) -> Array:
+        """Of W z: a count of two is two of one noise, or of two noises; any other weight is a variance."""
+        return (counts if one else np.sqrt(counts)).astype(U.dtype)
 
     def visit(pairs: PairsSeen, total: Array) -> None:
         rng = np.random.default_rng([seed, pairs.index])
-        size = amplitudes[pairs.seen]
+        size = amplitudes(pairs.seen)
         if pairs.diagonal:
-            np.fill_diagonal(size, np.diag(pairs.seen))
+            np.fill_diagonal(size, 2 * np.sqrt(np.diag(pairs.seen) / 2))
         for k in range(samples):
             Z = _signs(rng, pairs.seen.shape, pairs.diagonal) * size
             total[k, pairs.rows] += Z @ U[pairs.cols]

@@ -14,55 +14,83 @@ from unrelu.base.budget import phase
 from unrelu.base.tolerances import RIVALS_APART, RIVALS_NEARLY_AS_LOW
 from unrelu.data.observations import Observations
 from unrelu.judge.floor import unknowns_and_pairs
-from unrelu.model.losses import squared_loss
+from unrelu.loop.run import run
+from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
+from unrelu.model.losses import Loss, squared_loss
 from unrelu.problems.psd import PSDProblem
 from unrelu.proofs.elsewhere import unchanged
 from unrelu.proofs.order import canonical_frame, canonical_order
+from unrelu.solvers import GaussNewton
 from unrelu.solvers.side_by_side import MOST_UNKNOWNS, all_of_many
-from unrelu.uncertainty.error_bars import ErrorBars
+from unrelu.uncertainty.likelihood import bars_of
 
 __all__ = ["rows_with_rivals"]
 
-# Starts; by how many times σ² the squares of a rival may be higher; standard errors by which it must differ.
-STARTS = 48
+# Starts; of a likelihood, how many different ends are followed, and how far.
+STARTS, FOLLOWED = 48, 6
+FOLLOW = RelativeGradientNormBelow(1e-8) | MaxIterations(20)
 
 
 def rows_with_rivals(
-    observations: Observations, factor: Floats, determined: Bools, pairs: str, rng: np.random.Generator
+    observations: Observations, factor: Floats, known: tuple[Bools, str], loss: Loss | None, rng: np.random.Generator
 ) -> Bools:
     """The determined rows of which some rival changes entries; ``factor`` in units of √``unit``.
 
-    They are put into an order of their own first, so that permuting them permutes the answer.
+    They are put into an order of their own first, so that permuting them permutes the answer. ``known`` are the
+    determined rows and whether pairs carry one noise or two; ``loss`` is the likelihood of the fit, None for squares.
     """
+    determined, pairs = known
     if factor.size > MOST_UNKNOWNS or determined.sum() < 2:
         return np.zeros(len(factor), dtype=bool)
     order, _ = canonical_order(observations)
     moving = np.zeros(len(factor), dtype=bool)
-    moving[order] = _moving(
-        observations.reordered(order), canonical_frame(factor[order]), determined[order], pairs, rng
-    )
+    inner = observations.reordered(order)
+    turned, known = canonical_frame(factor[order]), (determined[order], pairs)
+    moving[order] = _moving(inner, turned, known, loss, rng)
     return moving
 
 
 def _moving(
-    observations: Observations, factor: Floats, determined: Bools, pairs: str, rng: np.random.Generator
+    observations: Observations, factor: Floats, known: tuple[Bools, str], loss: Loss | None, rng: np.random.Generator
 ) -> Bools:
     n, rank = factor.shape
-    lost = np.zeros(n, dtype=bool)
+    determined, pairs = known
     problem = PSDProblem(observations, rank, squared_loss(observations.limits))
     unknowns, seen = unknowns_and_pairs(problem)
     if seen <= unknowns:
-        return lost
+        return np.zeros(n, dtype=bool)
     phase("looking for another fit as good")
-    here = 4 * problem.evaluate(factor.astype(problem.dtype)).value
-    allowed = here / 2 / (seen - unknowns) * RIVALS_NEARLY_AS_LOW
     others, squares = all_of_many(problem, rng, factor, most=STARTS)
-    # Squares of the whole matrix count a pair twice.
-    others = others[(squares - here) / 2 <= allowed]
+    if loss is None:
+        # Squares of the whole matrix count a pair twice.
+        here = 4 * problem.evaluate(factor.astype(problem.dtype)).value
+        allowed = here / 2 / (seen - unknowns) * RIVALS_NEARLY_AS_LOW
+        others = others[(squares - here) / 2 <= allowed]
+    else:
+        others = _as_likely(PSDProblem(observations, rank, loss), factor, others[np.argsort(squares)])
     if len(others) == 0:
-        return lost
+        return np.zeros(n, dtype=bool)
     everyone = np.arange(n)
-    bars = ErrorBars(factor * np.sqrt(observations.unit), observations, pairs=pairs, determined=determined)
+    bars = bars_of(factor * np.sqrt(observations.unit), observations, loss, pairs=pairs, determined=determined)
     errors = np.asarray(bars.standard_errors(everyone[:, None], everyone), float) / observations.unit
     moved = np.abs(others @ others.transpose(0, 2, 1) - factor @ factor.T).max(axis=0)
     return determined & ~unchanged(np.isfinite(errors) & (moved > RIVALS_APART * errors), determined)
+
+
+def _as_likely(problem: PSDProblem, factor: Floats, ends: Floats) -> Floats:
+    """Of the ends of many descents in squares, those from which a fit leads that is nearly as likely as this one."""
+    here = problem.evaluate(factor.astype(problem.dtype)).value
+    found: list[Floats] = []
+    followed: list[Floats] = []
+    for end in ends:
+        matrix = end @ end.T
+        near = 1e-3 * np.linalg.norm(matrix)
+        if len(followed) == FOLLOWED or any(np.linalg.norm(matrix - other) < near for other in followed):
+            continue
+        followed.append(matrix)
+        start = end.astype(problem.dtype)
+        point = run(problem, GaussNewton(), (start, start), FOLLOW, keep=False).point
+        # F counts a pair twice, and −2 log of the likelihood is to be compared.
+        if point.value - here <= RIVALS_NEARLY_AS_LOW:
+            found.append(point.factor.astype(np.float64))
+    return np.array(found).reshape(-1, *factor.shape)

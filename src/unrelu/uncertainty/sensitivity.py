@@ -107,8 +107,7 @@ class RowFormula:
         variance v both rows follow; 4 u_iᵀC_iu_i on the diagonal.
         """
         first, second = (_forms(self.covariance, self.basis, *place) for place in ((i, j), (j, i)))
-        own = 1.0 if self.one else 1 / np.maximum(times, 1)
-        both = np.where(times > 0, 2 * first * second / own, 0)
+        both = 2 * first * second * ((times > 0) if self.one else times)
         return np.where(i == j, 4 * first, first + second - both)
 
     def moved(self, i: Indices, j: Indices, times: Counts) -> Floats:

@@ -318,6 +318,11 @@ HELD_OUT_BETTER, HELD_OUT_NO_BETTER = 0.85, 0.97
 # What noise leaves, as an eigenvalue over 2√n times the root mean square of an entry: 1 for many rows. Measured: up to
 # 1.06 at n = 200, 1.14 at 100, 1.22 at 12; and 1.2 and more, growing with √n, where one rank is missing.
 LIKELIHOOD_LEFT, LIKELIHOOD_LEFT_OF_FEW = 1.1, 2.0
+# A relative residual of the seen entries beyond which a fit by likelihood explains nothing: noise as large as the
+# signal leaves 0.7, and nothing but noise 0.95 and more.
+LIKELIHOOD_ALL_NOISE = 0.9
+# Share of the entries that are sure to be seen, and may be missing by chance or by a fit that is off here and there.
+LIKELIHOOD_MISSING = 0.02
 
 # --- auto.escalate ---------------------------------------------------------------------------------------------------
 

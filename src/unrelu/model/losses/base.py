@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unrelu.base.arrays import Array, Floats
+from unrelu.base.errors import InputError
 from unrelu.data.limits import Limits
 
 __all__ = ["Loss"]
@@ -70,6 +71,11 @@ class Loss:
         return None
 
     @property
+    def noise_given(self) -> bool:
+        """Whether that was given, and not estimated."""
+        return False
+
+    @property
     def stiffness(self) -> float:
         """The curvature of a seen entry that is met, ½ for squares: what gradients are measured by."""
         return 0.5
@@ -109,8 +115,11 @@ class Loss:
 
     def seen(self, fit: Array, value: Array, cost: Array, slope: Array, curvature: Array) -> None:
         """Write cost, slope and curvature of fits whose values were seen."""
-        raise NotImplementedError
+        raise InputError(f"{type(self).__name__} must have seen(fit, value, cost, slope, curvature)")
 
     def unseen(self, fit: Array, limits: tuple[Any, Any], cost: Array, slope: Array, curvature: Array) -> None:
         """Write the same for fits of which it is known that they lie between the limits (low, high)."""
-        raise NotImplementedError
+        raise InputError(
+            f"{type(self).__name__} must have unseen(fit, limits, cost, slope, curvature), or heard(limits) that "
+            "returns Limits(), if it makes nothing of them"
+        )

@@ -67,6 +67,11 @@ class Censored(Loss):
         return self.level if self.sigma is None else self.sigma
 
     @property
+    def noise_given(self) -> bool:
+        """Whether σ was given."""
+        return self.sigma is not None
+
+    @property
     def _sigma(self) -> float:
         return 1.0 if self.noise is None else float(self.noise)
 

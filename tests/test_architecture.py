@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import unrelu
+from reading import functions, imported, kinds_asked, lines_of, parameters_of, small_numbers
+from unrelu.model.losses import LOSSES, Loss
 
 SOURCE = Path(unrelu.__file__).parent
 
@@ -87,20 +89,6 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(source, own="unrelu.somewhere", known=()):
-    """Modules of this package that a source imports, wherever it stands, in full; names in them are left out."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "unrelu")
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(own.split(".")[: -node.level]) if node.level else ""
-            module = ".".join(part for part in (base, node.module) if part)
-            if module.split(".")[0] == "unrelu":
-                for alias in node.names:
-                    inside = f"{module}.{alias.name}"
-                    yield inside if inside in known or module == "unrelu" else module
-
-
 KNOWN = {name_of(path): path for path in modules()}
 
 
@@ -109,10 +97,37 @@ def test_imports_only_from_rooms_before(name):
     room = name.split(".")[1]
     assert room in ROOMS, f"{name} has no room: give it a place in ROOMS"
     for other in imported(KNOWN[name].read_text(), name, KNOWN):
-        leaf = other.partition(".")[2]
-        there = unrelu._HOME.get(leaf, leaf).split(".")[0]
-        if there in ROOMS:  # else the package itself, or its version
-            assert ROOMS.index(there) <= ROOMS.index(room), f"{name} imports {other}, which comes later"
+        assert not comes_later(other, room), f"{name} imports {other}, which comes later"
+
+
+def comes_later(other, room):
+    """Whether a module, or a name of the package, is of a later room; what is not known where might be."""
+    leaf = other.partition(".")[2]
+    if leaf in ("", "__version__"):
+        return False
+    there = (unrelu._HOME | unrelu._MODULES).get(leaf, leaf).split(".")[0]
+    return there not in ROOMS or ROOMS.index(there) > ROOMS.index(room)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import unrelu; unrelu.complete",
+        "import unrelu as u\ndef f(): return u.complete",
+        "import unrelu.data.table; unrelu.complete(X, 2)",
+        "import unrelu; unrelu.results.completion.Completion",
+        "import unrelu; getattr(unrelu, 'complete')",
+        "import unrelu; unrelu.plots",
+        "from unrelu import *",
+        "import importlib; importlib.import_module('unrelu.results.completion')",
+        "from importlib import import_module; import_module('unrelu.' + name)",
+        "from importlib import import_module; import_module('..results', __package__)",
+        "__import__('unrelu.results.completion')",
+        "import sys; sys.modules['unrelu.results.completion']",
+    ],
+)
+def test_no_way_leads_to_a_later_room(source):
+    assert any(comes_later(other, "data") for other in imported(source, "unrelu.data.limits", KNOWN))
 
 
 def test_inside_a_room_imports_go_one_way():
@@ -133,6 +148,10 @@ def test_inside_a_room_imports_go_one_way():
         ("def f():\n    from unrelu.loop.run import run", ["unrelu.loop.run"]),
         ("from . import tiled", ["unrelu.kernels.tiled"]),
         ("from ..loop.run import run", ["unrelu.loop.run"]),
+        ("import unrelu; unrelu.loop.run.Outcome", ["unrelu", "unrelu.loop.run"]),
+        ("import unrelu; unrelu.__version__", ["unrelu", "unrelu.__version__"]),
+        ("import_module('scs')", []),
+        ("files('unrelu.experiments').joinpath('printed.json')", []),
         ("import numpy", []),
     ],
 )
@@ -144,30 +163,6 @@ def test_every_way_of_importing_is_seen(source, found):
 @pytest.mark.parametrize("name", sorted(KNOWN))
 def test_no_file_outgrows_a_room(name):
     assert len(KNOWN[name].read_text().splitlines()) <= MOST_LINES
-
-
-def functions(node, name):
-    """Every function below a node, those inside classes and other functions too, with its name in full."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield f"{name}.{child.name}", child
-        named = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        yield from functions(child, f"{name}.{child.name}" if named else name)
-
-
-def lines_of(function):
-    """From ``def`` to the end, without the docstring."""
-    count = function.end_lineno - function.lineno + 1
-    if ast.get_docstring(function) is not None:
-        count -= function.body[0].end_lineno - function.body[0].lineno + 1
-    return count
-
-
-def parameters_of(function):
-    """Positional and keyword-only ones together."""
-    positional = [*function.args.posonlyargs, *function.args.args]
-    own = bool(positional) and positional[0].arg in ("self", "cls")
-    return len(positional) - own + len(function.args.kwonlyargs)
 
 
 def outgrown(name):
@@ -202,16 +197,145 @@ def test_no_exception_outlives_its_reason():
         ("def f(self, a):\n    '''One.\n\n    Two.\n    '''\n    return a", 2, 1),
         ("@staticmethod\nasync def f(\n    a,\n):\n    return 'no docstring'", 4, 1),
         ("def f():\n    'All of it.'", 1, 0),
+        ("f = lambda a, b, c, d, e, g, *, h, i=1: a", 1, 8),
     ],
 )
 def test_functions_are_measured(source, lines, parameters):
     ((name, function),) = functions(ast.parse(source), "file")
-    assert (name, lines_of(function), parameters_of(function)) == ("file.f", lines, parameters)
+    assert name in ("file.f", "file.<lambda>")
+    assert (lines_of(function), parameters_of(function)) == (lines, parameters)
 
 
 def test_functions_inside_others_are_seen():
-    source = "class A:\n    def f(self):\n        def g(): ...\nif True:\n    def h(): ..."
-    assert [name for name, _ in functions(ast.parse(source), "m")] == ["m.A.f", "m.A.f.g", "m.h"]
+    source = "class A:\n    def f(self):\n        def g(): ...\nif True:\n    def h(): ...\nk = map(lambda x: x, y)"
+    assert [name for name, _ in functions(ast.parse(source), "m")] == ["m.A.f", "m.A.f.g", "m.h", "m.<lambda>"]
+
+
+# Who may ask which loss, kernel or problem it has: where they are made. Everybody else asks what they can do.
+FRONT_DOORS = ("unrelu.complete", "unrelu.complete_distances", "unrelu.certify", "unrelu.compare")
+MAY_ASK_FOR_KINDS = ("unrelu.model.losses", "unrelu.kernels", *FRONT_DOORS)
+KINDS = {kind.__name__ for kind in (Loss, *LOSSES.values())} | {
+    node.name
+    for name, path in KNOWN.items()
+    if name.startswith(("unrelu.kernels", "unrelu.problems"))
+    for node in ast.parse(path.read_text()).body
+    if isinstance(node, ast.ClassDef) and node.name.endswith(("Kernel", "Problem"))
+}
+
+
+@pytest.mark.parametrize("name", sorted(name for name in KNOWN if not name.startswith(MAY_ASK_FOR_KINDS)))
+def test_nobody_asks_of_which_kind_a_loss_a_kernel_or_a_problem_is(name):
+    assert list(kinds_asked(KNOWN[name].read_text(), KINDS)) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "isinstance(problem.loss, Observed)",
+        "isinstance(problem, PSDProblem)",
+        "isinstance(kernel, (Source, kernels.TiledKernel))",
+        "isinstance(loss, Observed | OneSided)",
+        "from unrelu.model.losses import Observed as Plain\nisinstance(loss, Plain)",
+        "issubclass(kind, Loss)",
+        "type(loss) is OneSided",
+        "type(loss) in (Observed, OneSided)",
+        "match loss:\n    case Observed():\n        pass",
+        "loss.name in ('one-sided',)",
+        "problem.loss.name == 'one-sided'",
+        "'one-sided' != self._loss.name",
+        "match problem.loss.name:\n    case 'observed':\n        pass",
+        "RULES[problem.loss.name]",
+        "RULES.get(loss.name)",
+        "loss.name.startswith('one')",
+    ],
+)
+def test_every_way_of_asking_for_a_kind_is_seen(source):
+    assert list(kinds_asked(source, KINDS))
+
+
+@pytest.mark.parametrize("source", ["f'{problem.loss.name} loss'", "told(problem.loss.name)", "solver.name == 'pam'"])
+def test_to_tell_a_name_is_no_question(source):
+    assert list(kinds_asked(source, KINDS)) == []
+
+
+# Numbers below the first are tolerances, or have a reason not to be; those below the second stand for zero where
+# something is divided by it.
+SMALL, STANDS_FOR_ZERO = 1e-2, 1e-99
+TOLERANCES = ("unrelu.base.tolerances", "unrelu.base.tolerances.proofs")
+# Files with small numbers of their own, by the reason.
+NO_TOLERANCES = {
+    "damping of a step, which the next one corrects": (
+        "distances.handedness distances.refine distances.second distances.swarm distances.trilateration "
+        "distances.uncertainty placing.outside placing.turning problems.laplacian proofs.movable "
+        "solvers.levenberg_marquardt solvers.side_by_side"
+    ),
+    "a ladder of how good a step must be, from good to hardly, which is tried in turn": (
+        "distances.careful distances.trilateration placing.placement"
+    ),
+    "how far a method goes, as its paper or its docstring says": (
+        "loop.stopping solvers.admm solvers.base solvers.direct solvers.function solvers.gauss_newton solvers.gnmr "
+        "solvers.gradient_descent solvers.levenberg_marquardt solvers.momentum_pam solvers.pam solvers.scaled_gd "
+        "solvers.sdp"
+    ),
+    "how far a fit on the way goes, beside how long": "auto.escalate judge.held_out judge.next_rank judge.verdicts",
+    "part of one formula, which explains it": (
+        "kernels.line model.losses.censored model.losses.tails problems.network problems.psd"
+    ),
+    "a bracket of a bisection": "starts.base",
+    "a tolerance among them is still to be moved": "uncertainty.rivals",
+    "a probability": "results.distances",
+    "what an experiment varies, or calls recovered": (
+        "experiments.basin experiments.distances experiments.drawing experiments.families experiments.initialisation "
+        "experiments.initialisation_figure experiments.landscape experiments.methods experiments.methods_verdicts "
+        "experiments.noise experiments.rank experiments.solve experiments.watch"
+    ),
+}
+HOLDS_SMALL_NUMBERS = {f"unrelu.{name}" for names in NO_TOLERANCES.values() for name in names.split()}
+
+
+def small_in(name):
+    """Small numbers of a file, apart from those that stand for zero."""
+    return [number for number in small_numbers(KNOWN[name].read_text(), SMALL) if abs(number) > STANDS_FOR_ZERO]
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN.keys() - set(TOLERANCES)))
+def test_every_tolerance_stands_with_the_others(name):
+    found = small_in(name)
+    if name in HOLDS_SMALL_NUMBERS:
+        assert found, "take it off the list"
+    else:
+        assert not found, f"tolerances belong into base/tolerances, with their reasons: {found}"
+
+
+def test_no_file_is_excused_that_is_not_there():
+    assert KNOWN.keys() >= HOLDS_SMALL_NUMBERS
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("if gap <= 1e-9 * size: pass", [1e-9]),
+        ("def f(tol=1e-4): return -0.001", [1e-4, 0.001]),
+        ("x = {'float64': 1e-13, 'float32': 1e-5}", [1e-13, 1e-5]),
+        ("'Up to 1e-9.'\nx = 0.05 + 0.0 + 3", []),
+    ],
+)
+def test_every_small_number_is_seen(source, found):
+    assert sorted(small_numbers(source, SMALL)) == sorted(found)
+
+
+def test_every_tolerance_is_used_and_carries_the_name_of_its_file():
+    used = "".join(path.read_text() for name, path in KNOWN.items() if name not in TOLERANCES)
+    for name in TOLERANCES:
+        section = ""
+        for line in KNOWN[name].read_text().splitlines():
+            if line.startswith("# --- "):
+                section = line.split()[2]
+                assert f"unrelu.{section}" in KNOWN
+            if " = " in line and not line.startswith("#"):
+                for constant in line.split(" = ")[0].split(", "):
+                    assert constant.startswith(section.split(".")[-1].upper() + "_")
+                    assert re.search(rf"\b{constant}\b", used), constant
 
 
 def aliases(name):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unrelu.base.arrays import Floats
 from unrelu.base.budget import checkpoint
 from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number
-from unrelu.base.tolerances import CERTIFY_BEYOND, ROWS_OUTSIDE_DEFICIENT
+from unrelu.base.tolerances import CERTIFY_BEYOND, CERTIFY_SPANNED, ROWS_OUTSIDE_DEFICIENT
 from unrelu.complete import complete
 from unrelu.data.observations import Observations
 from unrelu.data.pieces import named_rows
@@ -191,6 +191,11 @@ def _with_all_seen(observations: Observations, factor: Floats, found: Determinac
 
 def _completed(X: Any, rank: Any, threshold: Any, seen: str, unknown: Any, rng: Any) -> Completion:
     if isinstance(X, Completion):
+        if not X.symmetric:
+            raise InputError(
+                "certify needs a matrix or a positive semidefinite completion; this one has two factors, of which "
+                "nothing is proved"
+            )
         if rank is not None and not is_integer(rank):
             raise InputError(
                 f"rank must be that of the completion, {X.rank}, or left out; got {type(rank).__name__}; to give the "
@@ -321,7 +326,7 @@ def _shortages(observations: Observations, factor: Floats, found: Determinacy) -
     short: list[Shortage] = []
     if body.size < rank:
         return short
-    frame = Frame.of(factor[body], 1e-9)
+    frame = Frame.of(factor[body], CERTIFY_SPANNED)
     for row in np.flatnonzero(~found.determined & (found.rank_of < PROVED)):
         checkpoint()
         values, seen = observations.pairs(np.array([row]), body)
@@ -339,13 +344,13 @@ def _asked(factor: Floats, body: NDArray[np.intp], seen: NDArray[np.bool_], miss
     left = rows.copy()
     if seen.any():
         _, values, axes = np.linalg.svd(rows[seen], full_matrices=False)
-        axes = axes[values > 1e-9 * values[0]]
+        axes = axes[values > CERTIFY_SPANNED * values[0]]
         left = left - left @ axes.T @ axes
     chosen = []
     for _ in range(missing):
         sizes = np.linalg.norm(left, axis=1)
         k = int(np.argmax(sizes))
-        if sizes[k] < 1e-9:
+        if sizes[k] < CERTIFY_SPANNED:
             break
         chosen.append(int(body[k]))
         left = left - np.outer(left @ (left[k] / sizes[k]), left[k] / sizes[k])

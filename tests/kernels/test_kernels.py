@@ -4,13 +4,13 @@ import sys
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from helpers import LOSSES, ROUNDING, asymmetric_instance, reference, remainder_order
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.data.source import ArraySource
-from unrelu.kernels import GeneralKernel, TiledKernel, bands, memory, pairs, threads
+from unrelu.kernels import GeneralKernel, TiledKernel, bands, kernel_for, memory, pairs, threads
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
 from unrelu.kernels.threads import map_chunks, owning_the_cores
 from unrelu.model.losses import Observed, OneSided
@@ -170,6 +170,36 @@ def test_both_directions_of_a_pair_count_with_their_own_limits(tile, kind, one_w
     assert (np.abs(Z[absent]) > 0).any()
 
 
+@pytest.mark.parametrize("kind", LIMITS)
+def test_a_symmetric_matrix_may_have_limits_that_are_not(tile, kind):
+    """Values and pattern are the same both ways round; what is known of (i, j) and of (j, i) is not."""
+    n, rng = 30, np.random.default_rng(4)
+    V = rng.standard_normal((n, 3))
+    hidden = np.triu(rng.random((n, n)) < 0.5, 1)
+    hidden |= hidden.T
+    limits = LIMITS[kind](rng, n)
+    observations = Observations(ArraySource(np.where(hidden, np.nan, V @ V.T)), Limits(*limits))
+    U = rng.standard_normal((n, 3)) / np.sqrt(observations.unit)
+    point = PSDProblem(observations, 3, OneSided(), GeneralKernel).evaluate(U)
+    P, unit = U @ U.T, observations.unit
+    low, high = (np.broadcast_to(limit, (n, n)) / unit for limit in limits)
+    Z = np.where(hidden, P - np.clip(P, low, high), P - V @ V.T / unit)
+    assert point.value == pytest.approx(np.sum(Z**2) / 4, rel=ROUNDING)
+    np.testing.assert_allclose(point.gradient, (Z + Z.T) @ U / 2, rtol=0, atol=ROUNDING * np.abs(point.gradient).max())
+
+
+def test_two_limits_are_not_one():
+    """The quick kernels know of one side only."""
+    X, _ = asymmetric_instance()
+    both = Observations(ArraySource(X), Limits(low=-0.5, high=0.0))
+    assert not both.limits.uniform
+    assert both.limits.threshold is None
+    assert isinstance(kernel_for(both, OneSided()), GeneralKernel)
+    for limits in (Limits(high=0.0), Limits(low=0.5), Limits()):
+        assert limits.uniform
+        assert isinstance(kernel_for(Observations(ArraySource(X), limits), OneSided()), TiledKernel)
+
+
 def test_seen_only_residual_times_is_minus_the_data(tile, kernel):
     X, _, rng = instance(0.0, "above")
     V = rng.standard_normal((30, 4))
@@ -192,6 +222,26 @@ def test_one_answer_whatever_the_number_of_threads(monkeypatch):
             point = problem.evaluate(U)
             results.append((point.value, point.gradient.tobytes(), problem.curvature(point, U + 1).tobytes()))
     assert results[0] == results[1] == results[2]
+
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_a_pass_holds_blas_to_one_thread_wherever_it_is_asked_for(monkeypatch, kernel):
+    """A solver written outside calls kernels without a front door."""
+    monkeypatch.setattr(pairs.edges, "__defaults__", (16,))
+    X, _ = asymmetric_instance(n=60)
+    problem = PSDProblem(Observations.of(X), 3, OneSided(), kernel)
+    found = []
+    with threadpool_limits(2, user_api="blas"):
+        outside = blas_threads()
+        if outside == {1}:
+            pytest.skip("BLAS was built for one thread")
+        problem.kernel.gather(lambda pairs, total: found.append(blas_threads()), np.zeros(1))
+        assert blas_threads() == outside
+    assert found
+    assert all(threads == {1} for threads in found)
 
 
 def test_chunks_come_back_in_order():

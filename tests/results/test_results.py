@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,8 @@ import unrelu
 from helpers import relu_instance
 from unrelu.data.labels import as_positions
 from unrelu.data.planted import points_in_cube, within
+from unrelu.proofs.direct import DataError
+from unrelu.results.witnesses import PSDWitnesses
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +132,50 @@ class TestSummary:
         with pytest.warns(unrelu.CompletionWarning, match="nothing was seen of row 2024-01-03"):
             about = unrelu.complete(X, 1, rng=0).summary()
         assert json.loads(json.dumps(about))["undetermined_rows"] == ["2024-01-03 00:00:00"]
+
+
+# --- what a completion makes of what its witnesses say ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Coarse(PSDWitnesses):
+    """The data may be off by more than rounding."""
+
+    error: DataError | None = None
+
+    def rows(self, completion, observations):
+        return replace(super().rows(completion, observations), error=self.error)
+
+
+def test_bounds_are_as_wide_as_the_error_of_the_data():
+    _, X = relu_instance(30, 2)
+    exact = unrelu.complete(X, 2, rng=0)
+    assert exact.determined.all()
+    i, j = np.nonzero(np.isnan(X))
+    coarse = replace(exact, witnesses=Coarse(error=DataError(absolute=0.0, relative=0.01)))
+    widths = [high - low for low, high in (one.bounds(i, j) for one in (exact, coarse))]
+    size = np.linalg.norm(exact.factor, axis=1)
+    assert widths[0].max() < 1e-6
+    high = coarse.bounds(i, j)[1]
+    below = high < 0  # else absence cuts the interval
+    assert below.any()
+    assert (widths[1] >= 0.01 * size[i] * size[j])[below].all()
+
+
+@pytest.mark.parametrize(("dtype", "exact", "loose"), [(np.float64, 1e-9, 2e-9), (np.float32, 1e-6, 2e-6)])
+def test_past_the_counting_limit_only_an_exact_fit_is_at_its_floor(dtype, exact, loose):
+    open_ = unrelu.complete(np.array([[2.0, np.nan], [np.nan, 4.0]], dtype), 1, threshold=None)
+    assert open_.verdict.code is unrelu.Stop.UNDERDETERMINED
+    assert replace(open_, residual=exact).at_floor
+    assert not replace(open_, residual=loose).at_floor
+    answered = replace(open_, residual=loose, verdict=unrelu.Verdict(unrelu.Stop.FITTED, "fitted"))
+    assert answered.at_floor
+
+
+@pytest.mark.parametrize(("code", "kept"), [("fitted-to-noise", True), ("stationary", False)])
+def test_what_was_found_of_the_rows_holds_while_the_fit_is_at_its_floor(code, kept):
+    _, X = relu_instance(30, 2)
+    found = unrelu.complete(X, 2, rng=0)
+    rows = found._rows
+    other = found.with_verdict(unrelu.Verdict(unrelu.Stop(code), "said otherwise"), np.arange(0))
+    assert (other._asked.get("rows") is rows) is kept

@@ -1,7 +1,9 @@
 """A state is a value: stored after any iteration and read again, a run goes on as if nothing had been."""
 
+import copy
 import dataclasses
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from helpers import ONE_SHOT, SOLVERS, relu_instance
 from unrelu.data.observations import Observations
 from unrelu.problems.psd import PSDProblem
+from unrelu.problems.workspace import Workspace
 from unrelu.starts import STARTS
 
 STEPS = 12
@@ -56,6 +59,50 @@ def test_a_stored_state_goes_on_bit_for_bit(solver, noise):
         for later in range(k + 1, STEPS + 1):
             state = solver.step(elsewhere, state)
             assert told(state) == before[later], f"iteration {later} after resuming at {k}"
+
+
+def parts(state):
+    """What somebody may keep of a state: a copy, one with other details, its arrays, and rows of these."""
+    arrays = {name: value for name, value in vars(state).items() if isinstance(value, np.ndarray)}
+    rows = {name: array[:1][0] for name, array in arrays.items() if array.ndim == 2}
+    replaced = dataclasses.replace(state, details={})
+    return {"copy": copy.copy(state), "replaced": replaced, "arrays": arrays, "rows": rows}
+
+
+@pytest.mark.parametrize("what", ["copy", "replaced", "arrays", "rows"])
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: f"{solver.name} {getattr(solver, 'variant', '')}")
+def test_what_is_kept_of_a_forgotten_state_stays_as_it_is(solver, what):
+    _, X = relu_instance(40, 3)
+    problem = problem_for(solver, X)
+    state = solver.step(problem, first_state(solver, problem))
+    kept = parts(state)[what]
+    before = pickle.dumps(kept) if isinstance(kept, dict) else told(kept)
+    for _ in range(4):
+        state = solver.step(problem, state)
+    assert (pickle.dumps(kept) if isinstance(kept, dict) else told(kept)) == before
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: f"{solver.name} {getattr(solver, 'variant', '')}")
+def test_what_nobody_keeps_is_lent_again(solver):
+    """Twenty steps take no more memory than four: the new arrays of a step, and those of the one before."""
+    _, X = relu_instance(40, 3)
+    problem = problem_for(solver, X)
+    state = first_state(solver, problem)
+    seen = set()
+    for _ in range(20):
+        state = solver.step(problem, state)
+        large = (value for value in vars(state).values() if isinstance(value, np.ndarray) and value.shape == (40, 40))
+        seen |= {array.ctypes.data for array in large}
+    assert len(seen) <= 4
+    assert len(problem.workspace._lent) <= 4
+
+
+def test_nothing_runs_when_an_array_dies():
+    """An interrupt in there would be printed as ignored, and lost."""
+    workspace = Workspace()
+    lent = workspace.empty((2, 2), np.float64)
+    assert [weakref.getweakrefs(lent.base)[0].__callback__] == [None]
+    assert not hasattr(type(lent.base), "__del__")
 
 
 @pytest.mark.parametrize("solver", ONE_SHOT, ids=lambda solver: solver.name)

@@ -8,6 +8,7 @@ import numpy as np
 
 from unrelu.base.arrays import Floats, Indices
 from unrelu.base.errors import InputError, is_integer, positions, unknown_name
+from unrelu.base.tolerances import ANCHORS_FLAT
 from unrelu.distances.edges import real
 
 __all__ = ["fix_the_frame", "joining_pairs", "known_places"]
@@ -72,4 +73,4 @@ def fix_the_frame(places: Floats, dim: int) -> bool:
     if len(places) <= dim:
         return False
     widths = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
-    return bool(len(widths) >= dim and widths[-1] > 1e-6 * max(float(widths[0]), 1e-300))
+    return bool(len(widths) >= dim and widths[-1] > ANCHORS_FLAT * max(float(widths[0]), 1e-300))

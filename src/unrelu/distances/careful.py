@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import CAREFUL_TOL
 from unrelu.distances.advance import advanced
 from unrelu.distances.refine import refine
 from unrelu.distances.trilateration import Body, cliques, grow, seed_body
@@ -31,7 +32,7 @@ MET = 8.0
 def refitted(network: Network, body: Body, misfit: Misfit) -> Body:
     """The placed points where a fit of the distances between them has them."""
     members = np.flatnonzero(body.placed)
-    ended = refine(DistanceProblem(network.part(members), misfit), body.points[members], tol=1e-8, max_iter=40)
+    ended = refine(DistanceProblem(network.part(members), misfit), body.points[members], tol=CAREFUL_TOL, max_iter=40)
     points = body.points.copy()
     points[members] = ended.points
     return Body(points, body.placed, body.bound, body.thickness)

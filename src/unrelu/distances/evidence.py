@@ -14,7 +14,14 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import EVIDENCE_CHANCE, EVIDENCE_RARE, EVIDENCE_SAME
+from unrelu.base.tolerances import (
+    EVIDENCE_CHANCE,
+    EVIDENCE_COMPARED,
+    EVIDENCE_FITTED,
+    EVIDENCE_RANK,
+    EVIDENCE_RARE,
+    EVIDENCE_SAME,
+)
 from unrelu.distances.paths import scaling
 from unrelu.distances.refine import refine
 from unrelu.distances.starts import explored, small_enough, starts_for
@@ -145,17 +152,17 @@ def raised(network: Network, X: Floats, floor: float, rng: np.random.Generator) 
         return False
     seen = replace(network, cutoff=None)  # limits stay: they may be all that joins two parts
     plain = Misfit(absence=False)
-    flat = refine(DistanceProblem(seen, plain), X, tol=1e-9, max_iter=30)
+    flat = refine(DistanceProblem(seen, plain), X, tol=EVIDENCE_COMPARED, max_iter=30)
     above = replace(seen, dim=network.dim + 1)
     lifted = np.column_stack([X, LIFT * rng.standard_normal(len(X))])
-    ended = refine(DistanceProblem(above, plain), lifted, tol=1e-9, max_iter=60)
+    ended = refine(DistanceProblem(above, plain), lifted, tol=EVIDENCE_COMPARED, max_iter=60)
     places, value = ended.points, ended.value
     left = min(starts_for(above), RAISED_STARTS) if small_enough(above) else 0
     while left > 0 and np.abs(above.residual(places)).max() > floor:
         others, values = explored(Springs.of(above, plain, floor), rng, min(left, ROUND))
         left -= ROUND
         if values[0] < value:
-            again = refine(DistanceProblem(above, plain), others[0], tol=1e-12, max_iter=30)
+            again = refine(DistanceProblem(above, plain), others[0], tol=EVIDENCE_FITTED, max_iter=30)
             places, value = again.points, again.value
     if np.abs(above.residual(places)).max() <= floor:
         return True
@@ -175,7 +182,7 @@ def freedom_left(network: Network, X: Floats, *, exact: bool = False) -> int:
     seen = replace(network, limits=no_limits())
     rows = rigidity_rows(seen.forces(X, Misfit(absence=False)), network.size).toarray()
     values = np.linalg.eigvalsh(rows.T @ rows) if rows.size else np.zeros(0)
-    rank = int(np.sum(values > 1e-10 * max(float(values[-1]), 1e-300))) if values.size else 0
+    rank = int(np.sum(values > EVIDENCE_RANK * max(float(values[-1]), 1e-300))) if values.size else 0
     return max(m - rank, 0)
 
 
@@ -234,7 +241,7 @@ def lopsided(spectra: list[Floats]) -> bool:
 def _fitted(part: Network) -> tuple[float, int]:
     """Σ w gap² of a clique fitted by itself, and how many distances it has to spare."""
     problem = DistanceProblem(part, Misfit(absence=False))
-    ended = refine(problem, scaling(_squares(part), part.dim), tol=1e-12, max_iter=30)
+    ended = refine(problem, scaling(_squares(part), part.dim), tol=EVIDENCE_FITTED, max_iter=30)
     return 2 * ended.value, len(part.first) - _needed(part.size, part.dim)
 
 
@@ -263,7 +270,7 @@ def _asked(network: Network, used: Bools, rng: np.random.Generator, floor: float
         part = network.part(core, keep=sees[network.first, network.second])
         sees[np.ix_(core, core)] = False
         X, values = explored(Springs.of(part, plain, floor), rng, CORE_STARTS)
-        ended = refine(DistanceProblem(part, plain), X[0], tol=1e-12, max_iter=30)
+        ended = refine(DistanceProblem(part, plain), X[0], tol=EVIDENCE_FITTED, max_iter=30)
         exact = np.abs(part.residual(ended.points)).max() <= floor
         found += 1
         if exact:
@@ -272,7 +279,7 @@ def _asked(network: Network, used: Bools, rng: np.random.Generator, floor: float
         elif values[1] <= (1 + EVIDENCE_SAME) * values[0]:  # else a fit that may be a fold: it says nothing
             above = replace(part, dim=part.dim + 1)
             lifted = explored(Springs.of(above, plain, floor), rng, CORE_STARTS)[0]
-            Y = refine(DistanceProblem(above, plain), lifted[0], tol=1e-12, max_iter=30)
+            Y = refine(DistanceProblem(above, plain), lifted[0], tol=EVIDENCE_FITTED, max_iter=30)
             told.squares, told.raised = told.squares + 2 * ended.value, told.raised + 2 * Y.value
             told.freedom += freedom_left(part, ended.points)
             told.raised_freedom += freedom_left(above, Y.points)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import phase
-from unrelu.base.tolerances import GRADING_SHARP, GRADING_THICK, SECOND_SAME
+from unrelu.base.tolerances import GRADING_LOWER, GRADING_SHARP, GRADING_THICK, GRADING_TOL, SECOND_SAME
 from unrelu.distances.handedness import MOST_TURNED, NOISY, turned_groups
 from unrelu.distances.noise import NoiseLevel
 from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
@@ -19,7 +19,6 @@ from unrelu.distances.refine import refine
 from unrelu.distances.rigidity import GENERIC, LOCAL, Framework, determinacy
 from unrelu.distances.second import (
     LIKELY,
-    LOWER,
     MOST_SEARCHED,
     flippable,
     not_a_bowl,
@@ -161,7 +160,7 @@ def _searched(
         stack, value = descend(springs, X[None])
         here, first = stack[0], float(value[0])
     else:
-        ended = refine(DistanceProblem(network, misfit), X, tol=1e-6, max_iter=60)
+        ended = refine(DistanceProblem(network, misfit), X, tol=GRADING_TOL, max_iter=60)
         here, first = ended.points, ended.value
     if search.effort.noise is not None:
         allowed = first + LIKELY * search.effort.noise**2 / 2
@@ -189,7 +188,7 @@ def _searched(
         return still_there(here, other, same_in_both(here, other, chosen, tolerance), reach)
 
     elsewhere = len(alike(others.lowest, fixed)) < len(fixed)
-    lower = search.followed(others.lowest) if others.value < first * (1 - LOWER) and elsewhere else None
+    lower = search.followed(others.lowest) if others.value < first * (1 - GRADING_LOWER) and elsewhere else None
     kept = fixed
     for other in others.places:
         kept = alike(other, kept)

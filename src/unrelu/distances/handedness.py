@@ -6,9 +6,10 @@ import numpy as np
 
 from unrelu.base.arrays import Floats
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import GRADING_LOWER, HANDEDNESS_TOL
 from unrelu.distances.alignment import align
 from unrelu.distances.refine import refine
-from unrelu.distances.second import LOWER, Others
+from unrelu.distances.second import Others
 from unrelu.problems.distances import DistanceProblem
 from unrelu.problems.network import Misfit, Network
 from unrelu.solvers.levenberg_marquardt import LevenbergMarquardt
@@ -43,13 +44,13 @@ def turned_groups(
         trial = best.copy()
         image = best[group] * mirror
         trial[group] = align(image, best[group], mirror=False)(image)
-        ended = refine(problem, trial, max_iter=FIRST, tol=1e-6)
+        ended = refine(problem, trial, max_iter=FIRST, tol=HANDEDNESS_TOL)
         if ended.value > HOPEFUL * allowed:
             continue
-        ended = refine(problem, ended.points, max_iter=ALL, tol=1e-6, solver=LevenbergMarquardt(damping=1e-5))
+        ended = refine(problem, ended.points, max_iter=ALL, tol=HANDEDNESS_TOL, solver=LevenbergMarquardt(damping=1e-5))
         if ended.value > allowed:
             continue
         places.append(ended.points)
-        if ended.value < value * (1 - LOWER):
+        if ended.value < value * (1 - GRADING_LOWER):
             best, value = ended.points, ended.value
     return Others(places, best, value)

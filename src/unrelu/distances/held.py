@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Floats, Indices
 from unrelu.base.budget import OutOfTime, phase
-from unrelu.base.tolerances import EVIDENCE_CHANCE, GRADING_SHARP, SECOND_SAME
+from unrelu.base.tolerances import EVIDENCE_CHANCE, GRADING_SHARP, HELD_RANK, SECOND_SAME
 from unrelu.distances.alignment import align
 from unrelu.distances.anchors import fix_the_frame
 from unrelu.distances.evidence import RANKED, gather, is_noise
@@ -176,7 +176,7 @@ class Held:
             return max(m - free.size * dim, 0)
         rows = rigidity_rows(replace(self.seen, limits=no_limits()).forces(X, Misfit(absence=False)), len(X)).toarray()
         inside = (free[:, None] * dim + np.arange(dim)).ravel()
-        return m - int(np.linalg.matrix_rank(rows[:, inside], tol=1e-5))
+        return m - int(np.linalg.matrix_rank(rows[:, inside], tol=HELD_RANK))
 
     def _graded(self, X: Floats, one: Solved, contradicted: str) -> Solved:
         phase("finding out what is determined with the anchors held")

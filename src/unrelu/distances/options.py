@@ -9,8 +9,9 @@ import numpy as np
 
 from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
+from unrelu.base.tolerances import REFINE_TOL
 from unrelu.distances.ranges import Ranges
-from unrelu.distances.refine import DEFAULT_ITERATIONS, DEFAULT_TOL
+from unrelu.distances.refine import DEFAULT_ITERATIONS
 from unrelu.distances.search import Effort
 from unrelu.loop.stopping import StoppingRule
 from unrelu.problems.network import Misfit
@@ -95,7 +96,7 @@ def chosen_effort(tol: Any, max_iter: Any, loss: str, ranges: Ranges) -> Effort:
     if max_iter is not None and not (is_integer(max_iter) and max_iter >= 0):
         raise InputError(f"max_iter must be an integer ≥ 0, got {max_iter!r}")
     return Effort(
-        DEFAULT_TOL if tol is None else tol,
+        REFINE_TOL if tol is None else tol,
         DEFAULT_ITERATIONS if max_iter is None else int(max_iter),
         ranges.rounding,
         None if ranges.noise is None else ranges.noise / ranges.unit,

@@ -8,6 +8,7 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import PATCHES_FLAT, PATCHES_LOWER, PATCHES_ROUGH, PATCHES_THIN
 from unrelu.distances.alignment import align
 from unrelu.distances.paths import from_paths
 from unrelu.distances.refine import refine
@@ -133,7 +134,8 @@ def place(patch: Patch, X: Floats, misfit: Misfit, floor: float, rng: np.random.
         else:
             start[free] = _scattered(network, X, fixed, free, rng)
         rough = Misfit(squared=True, absence=misfit.absence)
-        start = refine(DistanceProblem(network, rough, free), start, tol=1e-5, max_iter=40, solver=STEEP).points
+        problem = DistanceProblem(network, rough, free)
+        start = refine(problem, start, tol=PATCHES_ROUGH, max_iter=40, solver=STEEP).points
         ended = refine(DistanceProblem(network, misfit, free), start, max_iter=60, solver=STEEP)
         places = mirrored(network, ended.points, free, misfit)
         value = network.forces(places, misfit).value
@@ -168,7 +170,7 @@ def mirrored(network: Network, X: Floats, points: Indices, misfit: Misfit) -> Fl
         trial = X.copy()
         trial[point] = image
         lower = network.forces(trial, misfit).value
-        if lower < value - 1e-12:
+        if lower < value - PATCHES_LOWER:
             X, value = trial, lower
     return X
 
@@ -188,8 +190,8 @@ def other_place(X: Floats, point: int, near: Indices) -> Floats | None:
     _, widths, axes = np.linalg.svd(X[near] - centre, full_matrices=True)
     # Seen from the point: others at one place, or in one line, leave it a circle, not two places.
     scale = max(float(widths[0]), float(np.linalg.norm(X[point] - centre)), 1e-300)
-    flat = len(near) == dim or widths[-1] < 1e-9 * scale
-    if not flat or (dim > 1 and widths[dim - 2] < 1e-6 * scale):
+    flat = len(near) == dim or widths[-1] < PATCHES_FLAT * scale
+    if not flat or (dim > 1 and widths[dim - 2] < PATCHES_THIN * scale):
         return None
     normal = axes[-1]
     image: Floats = X[point] - 2 * ((X[point] - centre) @ normal) * normal

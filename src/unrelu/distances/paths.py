@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Floats
+from unrelu.base.tolerances import PATHS_SMALLEST_SHARE
 from unrelu.problems.network import Network
 
 __all__ = ["ALL_PAIRS", "from_paths", "scaling"]
@@ -75,6 +76,6 @@ def _landmark_scaling(squares: Floats, landmarks: NDArray[np.intp], dim: int) ->
     among = squares[:, landmarks]
     mean = among.mean(axis=0)
     values, vectors = _leading(-(among - mean - mean[:, None] + mean.mean()) / 2, dim)
-    values = np.maximum(values, 1e-12 * max(float(values[0]), 1e-300))
+    values = np.maximum(values, PATHS_SMALLEST_SHARE * max(float(values[0]), 1e-300))
     placed: Floats = -((squares - mean[:, None]).T @ (vectors / np.sqrt(values))) / 2
     return placed

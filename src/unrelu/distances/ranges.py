@@ -9,7 +9,7 @@ import numpy as np
 
 from unrelu.base.arrays import Floats, Indices
 from unrelu.base.errors import InputError, is_number
-from unrelu.base.tolerances import SEEN_ROUNDING
+from unrelu.base.tolerances import RANGES_SHARPEST, SEEN_ROUNDING
 from unrelu.base.units import power_of_two
 from unrelu.distances.anchors import known_places
 from unrelu.distances.edges import EdgeList, all_different, named_pair
@@ -117,7 +117,7 @@ class Ranges:
         if self.sigma is None:
             return None
         shares = self.sigma / float(self.sigma.max())  # squares of the deviations themselves may be beyond all numbers
-        result: Floats = 1 / np.maximum(shares, 1e-3) ** 2
+        result: Floats = 1 / np.maximum(shares, RANGES_SHARPEST) ** 2
         return result
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from unrelu.base.arrays import Floats, Indices
 from unrelu.base.budget import OutOfTime
-from unrelu.base.tolerances import REFINE_VANISHED
+from unrelu.base.tolerances import REFINE_CONCENTRATED, REFINE_TOL, REFINE_VANISHED
 from unrelu.loop.history import History, Record, Stop, in_units
 from unrelu.loop.run import Outcome, Watch, run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow, StoppingRule
@@ -20,7 +20,6 @@ from unrelu.solvers.levenberg_marquardt import FLAT, LevenbergMarquardt
 
 __all__ = ["Journal", "Refined", "concentrated", "refine"]
 
-DEFAULT_TOL = 1e-14
 DEFAULT_ITERATIONS = 200
 
 
@@ -82,7 +81,7 @@ def refine(
     problem: DistanceProblem,
     start: Floats,
     *,
-    tol: float | StoppingRule = DEFAULT_TOL,
+    tol: float | StoppingRule = REFINE_TOL,
     max_iter: int = DEFAULT_ITERATIONS,
     journal: Journal | None = None,
     solver: LevenbergMarquardt | None = None,
@@ -117,7 +116,7 @@ def concentrated(network: Network, start: Floats, misfit: Misfit, *, free: Indic
     gaps = np.abs(network.residual(X))
     scale = float(np.quantile(gaps, 0.9)) if gaps.size else 0.0
     for _ in range(14):
-        if scale <= 1e-12:
+        if scale <= REFINE_CONCENTRATED:
             break
         gaps = network.residual(X)
         weight = network.weight / (1 + (gaps / scale) ** 2) ** 2

@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import RIGIDITY_AFFINE, RIGIDITY_NULL, SECOND_SAME
+from unrelu.base.tolerances import (
+    RIGIDITY_AFFINE,
+    RIGIDITY_NULL,
+    RIGIDITY_REFERENCE,
+    RIGIDITY_SEED,
+    RIGIDITY_SHORTEST,
+    RIGIDITY_STRESSLESS,
+    SECOND_SAME,
+)
 from unrelu.distances.patches import Patch, clusters, cut_out, other_place
 from unrelu.distances.second import MOST_SEARCHED, same_in_both, searched, special
 from unrelu.distances.starts import small_enough
@@ -210,7 +218,7 @@ def known_body(network: Network, X: Floats, rng: np.random.Generator, tries: int
     seeds = []
     for clique in cliques(network, rng, tries):
         spread = np.linalg.svd(X[clique] - X[clique].mean(axis=0), compute_uv=False)
-        if len(spread) == dim and spread[-1] > 1e-3 * spread[0]:
+        if len(spread) == dim and spread[-1] > RIGIDITY_SEED * spread[0]:
             seeds.append((float(spread[-1] / np.sqrt(len(clique))), clique, float(spread[-1])))
     seeds.sort(key=lambda seed: -seed[0])
     nothing = np.zeros(network.size, bool)
@@ -253,7 +261,7 @@ def patch_grades(patch: Patch, X: Floats, rng: np.random.Generator) -> NDArray[n
         along = vectors.T @ (rows.T @ z)
         along[null] = 0
         along[~null] /= values[~null]
-        stress = (z - rows @ (vectors @ along)) * np.median(lengths) / np.maximum(lengths, 1e-12)
+        stress = (z - rows @ (vectors @ along)) * np.median(lengths) / np.maximum(lengths, RIGIDITY_SHORTEST)
         kernel = _kernel(stress, part)
         drawn = kernel @ rng.standard_normal((kernel.shape[1], DRAWS))
         affine = np.column_stack([places, np.ones(n)])[:, None, :]
@@ -281,7 +289,7 @@ def _kernel(stress: Floats, part: Network) -> Floats:
     matrix[np.diag_indices(part.size)] = -matrix.sum(axis=1)
     values, vectors = np.linalg.eigh(matrix)
     # A stress was drawn with entries of size one: where no stress exists, only rounding of that is left.
-    return vectors[:, np.abs(values) <= 1e-8 * max(float(np.abs(values).max()), 1.0)]
+    return vectors[:, np.abs(values) <= RIGIDITY_STRESSLESS * max(float(np.abs(values).max()), 1.0)]
 
 
 def _moving_together(shapes: Floats, fields: Floats, fixed: Bools, part: Network, rng: np.random.Generator) -> Bools:
@@ -297,7 +305,7 @@ def _moving_together(shapes: Floats, fields: Floats, fixed: Bools, part: Network
         scale = np.linalg.norm(shapes.reshape(-1, shapes.shape[2]), axis=0)
         scale = np.where(scale > 0, scale, 1.0)
         known = fields[reference].reshape(-1, fields.shape[2])
-        coefficients, _, rank, _ = np.linalg.lstsq(A / scale, known, rcond=1e-9)
+        coefficients, _, rank, _ = np.linalg.lstsq(A / scale, known, rcond=RIGIDITY_REFERENCE)
         if rank < A.shape[1]:
             return np.zeros(n, bool)
         gap = np.abs(fields - shapes @ (coefficients / scale[:, None])).max(axis=1)

@@ -8,7 +8,16 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats
 from unrelu.base.budget import phase
-from unrelu.base.tolerances import CANDIDATE_EXACT, EVIDENCE_CHANCE, SEARCH_AGREE, SEARCH_NOISY_TOL, SEARCH_ROUGH
+from unrelu.base.tolerances import (
+    CANDIDATE_EXACT,
+    EVIDENCE_CHANCE,
+    SEARCH_AGREE,
+    SEARCH_LITTLE,
+    SEARCH_NOISY_TOL,
+    SEARCH_ROUGH,
+    SEARCH_SMOOTH,
+    SEARCH_TINY,
+)
 from unrelu.distances.advance import advanced
 from unrelu.distances.alignment import align
 from unrelu.distances.candidate import Candidate, Effort
@@ -41,8 +50,6 @@ SHARES = (0.8, 1.0, 0.6)
 LARGE = 2000
 # Trilateration with misfits below this share of a distance is still a start, even of many points.
 NEARLY = 0.05
-# Noise up to this share of the typical distance still lets points be placed one after the other.
-LITTLE, TINY = 0.02, 0.002
 SETTLINGS = 6
 NOISE_ROUNDS = 4
 REPAIRS = 4
@@ -200,7 +207,7 @@ class Search:
                 found.append(direct)
                 if self.exact(direct.points) or (self.clean and self.network.size > LARGE and direct.settled):
                     return direct, body if direct.settled else None
-        if start == "auto" and self._little(TINY):
+        if start == "auto" and self._little(SEARCH_TINY):
             found += self._carefully()
             # Noise as small as this hides no fold: what is fitted to it is the answer.
             if found and self.fitted_to_noise(min(found, key=lambda one: one.value).points):
@@ -215,7 +222,7 @@ class Search:
         if start == "auto" and not self.exact(best.points):
             if small_enough(self.network):
                 best = self._tried_again(best)
-            elif self._little(LITTLE) and not self._little(TINY) and not self.fitted_to_noise(best.points):
+            elif self._little() and not self._little(SEARCH_TINY) and not self.fitted_to_noise(best.points):
                 best = min([best, *self._carefully()], key=lambda one: one.value)
         if self.clean and not self.exact(best.points) and not self.journal.stopped and start == "auto":
             best = self._repaired(best)
@@ -234,7 +241,7 @@ class Search:
             left -= ROUND
         return best
 
-    def _little(self, most: float) -> bool:
+    def _little(self, most: float = SEARCH_LITTLE) -> bool:
         """Whether there is noise, but so little that many points can still be placed one after the other."""
         few = small_enough(self.network) or self.network.size > LARGE
         return not few and not self.clean and self.told is not None and self.told <= most
@@ -330,7 +337,7 @@ class Search:
             rough = Misfit(squared=True, absence=self.misfit.absence)
             iterations = min(60, effort.max_iter)
             problem = DistanceProblem(self.network, rough)
-            X = refine(problem, X, tol=1e-6, max_iter=iterations, journal=self.journal).points
+            X = refine(problem, X, tol=SEARCH_SMOOTH, max_iter=iterations, journal=self.journal).points
         most, solver = (min(EXPLORING, effort.max_iter), EXPLORER) if self.clean else (effort.max_iter, None)
         tol = SEARCH_ROUGH if self.censored and not self.clean else self.tol  # the likelihood has the last word
         problem = DistanceProblem(self.network, self.misfit)

@@ -14,7 +14,7 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import SECOND_ALIKE, SECOND_COINCIDENCE, SECOND_SAME
+from unrelu.base.tolerances import SECOND_ALIKE, SECOND_COINCIDENCE, SECOND_EQUAL, SECOND_FLAT, SECOND_SAME, SECOND_SOFT
 from unrelu.distances.alignment import align
 from unrelu.distances.starts import explored, folds
 from unrelu.distances.swarm import MOST_UNKNOWNS, Springs, descend
@@ -24,7 +24,6 @@ from unrelu.problems.network import Misfit, Network
 
 __all__ = [
     "LIKELY",
-    "LOWER",
     "MOST_SEARCHED",
     "SECOND_SAME",
     "Others",
@@ -44,8 +43,6 @@ LIKELY = 20.0
 TRIED = 24
 # From so many answers on, flips and folds are no longer looked for: there are many.
 MOST_FOLDED = 4
-# A lower misfit than the first answer's is another answer if it is lower by this share.
-LOWER = 1e-3
 # The misfit must rise by this share of what a bowl would, so many standard deviations out.
 BOWL, OUT = 0.25, 4.0
 # A step s bends a distance d by s²/2d; below half of this share of a deviation nothing is bent.
@@ -147,7 +144,7 @@ def special(network: Network, X: Floats) -> bool:
     """Whether the places are no accident: points at one place, equal distances, or too many in one line or plane."""
     d = np.sort(network.distance)
     scale = float(d[-1]) if d.size else 1.0
-    if d.size and (d[0] <= SECOND_COINCIDENCE * scale or np.sum(np.diff(d) <= 1e-9 * scale) > 0):
+    if d.size and (d[0] <= SECOND_COINCIDENCE * scale or np.sum(np.diff(d) <= SECOND_EQUAL * scale) > 0):
         return True
     dim, graph = network.dim, network.graph
     for point in range(network.size):
@@ -155,7 +152,7 @@ def special(network: Network, X: Floats) -> bool:
         if len(near) <= dim:
             continue
         widths = np.linalg.svd(X[near] - X[near].mean(axis=0), compute_uv=False)
-        if widths[-1] <= 1e-5 * widths[0]:
+        if widths[-1] <= SECOND_FLAT * widths[0]:
             return True
     return False
 
@@ -174,7 +171,7 @@ def not_a_bowl(network: Network, X: Floats, misfit: Misfit, sigma: float, chosen
     checkpoint()
     forces = part.forces(places, misfit)
     values, vectors = np.linalg.eigh(dense_matrix(forces, n))
-    soft = np.flatnonzero(values > 1e-9 * max(float(values[-1]), 1e-300))
+    soft = np.flatnonzero(values > SECOND_SOFT * max(float(values[-1]), 1e-300))
     soft = soft[np.argsort(values[soft])][: max(60, n)]
     gradient = forces.gradient(n)
     flat = np.zeros(n, bool)

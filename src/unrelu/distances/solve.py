@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Floats
 from unrelu.base.budget import OutOfTime, phase
+from unrelu.base.tolerances import SOLVE_LOWER
 from unrelu.distances.evidence import LEAST, freedom_left
 from unrelu.distances.grading import graded_exact, graded_with_noise
 from unrelu.distances.noise import NoiseLevel
@@ -169,6 +170,6 @@ def _nothing_lower(search: Search, best: Candidate) -> bool:
     while search.starts < wanted:
         phase("trying other starts")
         again = search.once_more(best)
-        if again.value < best.value * (1 - 1e-3):
+        if again.value < best.value * (1 - SOLVE_LOWER):
             return False
     return True

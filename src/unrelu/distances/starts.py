@@ -8,6 +8,7 @@ from math import comb
 import numpy as np
 
 from unrelu.base.arrays import Bools, Floats, Indices
+from unrelu.base.tolerances import STARTS_ON_MIRROR
 from unrelu.distances.paths import from_paths
 from unrelu.distances.swarm import MOST_UNKNOWNS, Springs, descend, flattened
 from unrelu.problems.network import Network
@@ -103,7 +104,7 @@ def folds(
                 trial = X.copy()
                 trial[group] = _across(X[group], X[seen])
                 result.append(trial)
-    result += _mirrored(network, X, movable, rng, count, max(1e-7 * size, 3 * sigma))
+    result += _mirrored(network, X, movable, rng, count, max(STARTS_ON_MIRROR * size, 3 * sigma))
     for _ in range(count // 4):
         trial = X.copy()
         chosen = rng.choice(free, int(rng.integers(1, max(2, len(free) // 3 + 1))), replace=False)

@@ -13,6 +13,7 @@ import numpy as np
 
 from unrelu.base.arrays import Floats, Indices
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import SWARM_IDLE
 from unrelu.problems.network import Misfit, Network
 
 __all__ = ["MOST_UNKNOWNS", "Springs", "descend", "flattened"]
@@ -21,8 +22,6 @@ __all__ = ["MOST_UNKNOWNS", "Springs", "descend", "flattened"]
 MOST_UNKNOWNS = 320
 # Numbers in the matrices of one stack: what stays in the processor's cache.
 STACK = 600_000
-# A descent that ten iterations have lowered by less than this share has ended.
-IDLE = 1e-3
 # Descents beyond these are given up after ten iterations if their misfit is above that of so many others.
 KEPT = 0.5
 FEWEST = 6
@@ -119,7 +118,7 @@ def descend(
                 X[part], values[part], damping[part] = _step(springs, X[part], values[part], damping[part], free)
             done += 1
         none = springs.floor**2 / 4
-        going = (values[alive] > none) & (values[alive] < (1 - IDLE) * mark[alive]) & (damping[alive] < 1e8)
+        going = (values[alive] > none) & (values[alive] < (1 - SWARM_IDLE) * mark[alive]) & (damping[alive] < 1e8)
         alive = alive[going]
         if prune and len(alive) > FEWEST:
             kept = max(FEWEST, int(KEPT * len(alive)))

@@ -14,7 +14,7 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import TRILATERATION_LOST
+from unrelu.base.tolerances import TRILATERATION_LOST, TRILATERATION_THIN
 from unrelu.distances.alignment import align
 from unrelu.distances.paths import scaling
 from unrelu.problems.network import Network
@@ -188,7 +188,7 @@ def _placed(network: Network, sight: Sight, spread: Spread, points: Floats) -> F
     d = network.distance[sight.edge]
     arms = spread.arms
     right = sums(sight, arms * (np.einsum("kd,kd->k", arms, arms) - d * d)[:, None] / 2)
-    widths = np.maximum(spread.widths, 1e-9 * np.maximum(spread.widths[:, -1:], 1e-100))  # its square still counts
+    widths = np.maximum(spread.widths, TRILATERATION_THIN * np.maximum(spread.widths[:, -1:], 1e-100))
     along = np.einsum("nij,ni->nj", spread.axes, right) / widths**2
     y = np.einsum("nij,nj->ni", spread.axes, along)
     limit = np.maximum(spread.reach, 1e-300)

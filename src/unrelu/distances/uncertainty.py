@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from unrelu.base.arrays import Floats, Indices
+from unrelu.base.tolerances import UNCERTAINTY_SOLVED, UNCERTAINTY_ZERO
 from unrelu.problems.laplacian import conjugate_gradients, dense_matrix, sparse_matrix
 from unrelu.problems.network import Forces, Misfit, Network
 
@@ -33,7 +34,7 @@ def covariances(network: Network, X: Floats, sigma: float, anchors: Indices, mis
     if n * dim <= INVERTED:
         matrix = dense_matrix(forces, n)[np.ix_(inside, inside)]
         values, vectors = np.linalg.eigh(matrix)
-        kept = values > 1e-10 * max(float(values[-1]), 1e-300)
+        kept = values > UNCERTAINTY_ZERO * max(float(values[-1]), 1e-300)
         half = vectors[:, kept] / np.sqrt(values[kept])
         blocks = half.reshape(len(free), dim, -1)
         result[free] = sigma**2 * np.einsum("nik,njk->nij", blocks, blocks)
@@ -51,6 +52,6 @@ def _sampled(network: Network, forces: Forces, free: Indices) -> Floats:
     root = np.sqrt(forces.curvature)
     for _ in range(SAMPLES):
         pull = replace(forces, slope=root * rng.standard_normal(len(root)))
-        step = conjugate_gradients(matrix, pull.gradient(n), 1e-12, free, 1e-3)
+        step = conjugate_gradients(matrix, pull.gradient(n), 1e-12, free, UNCERTAINTY_SOLVED)
         total += step[:, :, None] * step[:, None, :]
     return total / SAMPLES

@@ -15,7 +15,15 @@ import scipy.linalg
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import OUTSIDE_FITS
+from unrelu.base.tolerances import (
+    OUTSIDE_ACROSS,
+    OUTSIDE_FITS,
+    OUTSIDE_GAINED,
+    OUTSIDE_SIZE,
+    OUTSIDE_SOLVED,
+    OUTSIDE_SPANNED,
+    OUTSIDE_VANISHED,
+)
 from unrelu.data.observations import Observations
 from unrelu.placing.attach import Frame, normal_matrices
 
@@ -108,11 +116,11 @@ class _Springs:
             known[absent] = own[own_absent] = observations.scaled_threshold or 0.0
         size = [np.abs(values[mask]).max(initial=0.0) for values, mask in ((known, seen), (own, own_seen))]
         sign = 1.0 if observations.absence_says == "below" else -1.0
-        return cls(body, known, seen, absent, own, own_seen, own_absent, sign, float(max(*size, 1e-12)))
+        return cls(body, known, seen, absent, own, own_seen, own_absent, sign, float(max(*size, OUTSIDE_SIZE)))
 
     @cached_property
     def frame(self) -> Frame:
-        return Frame.of(self.body, 1e-9)
+        return Frame.of(self.body, OUTSIDE_SPANNED)
 
     def start(self, X: Floats, rng: np.random.Generator) -> Floats:
         """Rows as given, with the size that their diagonal entry says, where that was seen."""
@@ -138,10 +146,10 @@ class _Springs:
             free = rng.standard_normal(X.shape[1])
             if self.seen[i].any():  # across what the row sees
                 _, sizes, axes = np.linalg.svd(self.body[self.seen[i]], full_matrices=False)
-                axes = axes[sizes > 1e-9 * sizes[0]]
+                axes = axes[sizes > OUTSIDE_SPANNED * sizes[0]]
                 free -= free @ axes.T @ axes
             length = float(np.linalg.norm(free))
-            if length > 1e-6:
+            if length > OUTSIDE_ACROSS:
                 X[i] += np.sqrt(left) / length * free
         return X
 
@@ -174,7 +182,7 @@ def _descended(springs: _Springs, X: Floats) -> Floats:
         checkpoint()
         G, H, on, own_on = springs.gaps(X)
         gradient = G @ springs.body + H @ X  # the diagonal counts half, and its derivative twice
-        if not np.abs(gradient).max() > 1e-15 * springs.scale**1.5:
+        if not np.abs(gradient).max() > OUTSIDE_VANISHED * springs.scale**1.5:
             break
         blocks = normal_matrices(on.astype(np.float64), springs.body) + normal_matrices(own_on.astype(np.float64), X)
         own = np.diagonal(own_on)[:, None, None] * np.einsum("ia,ib->iab", X, X)
@@ -192,7 +200,7 @@ def _descended(springs: _Springs, X: Floats) -> Floats:
         gained = value - there
         X, value = trial, there
         damping = max(damping / 8, 1e-12)
-        if gained <= 1e-14 * value or np.sqrt(value) <= 1e-15 * springs.scale:
+        if gained <= OUTSIDE_GAINED * value or np.sqrt(value) <= OUTSIDE_VANISHED * springs.scale:
             break
     return X
 
@@ -225,7 +233,7 @@ def _solved(blocks: Floats, own_on: Bools, X: Floats, gradient: Floats, damping:
         R = R - rho / bend * NP
         Y = np.einsum("iab,ib->ia", inverse, R)
         rho, before = float(np.vdot(R, Y)), rho
-        if not rho > 1e-6 * first:
+        if not rho > OUTSIDE_SOLVED * first:
             break
         P = Y + rho / before * P
     return D

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Indices
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import PLACEMENT_NOISELESS, PLACEMENT_WEAKEST_SEED
+from unrelu.base.tolerances import (
+    PLACEMENT_COMPLETED,
+    PLACEMENT_INVERTIBLE,
+    PLACEMENT_NOISELESS,
+    PLACEMENT_OPEN,
+    PLACEMENT_SPANNED,
+    PLACEMENT_WEAKEST_SEED,
+)
 from unrelu.data.observations import Observations
 from unrelu.placing.attach import Frame, bands, normal_matrices
 
@@ -82,7 +89,7 @@ class Placement:
         factor = self.factor.copy()
         if missing.size:
             anchors = np.flatnonzero(self.placed)
-            frame = Frame.of(self.factor[anchors], 1e-6)
+            frame = Frame.of(self.factor[anchors], PLACEMENT_COMPLETED)
             values, seen = observations.pairs(missing, anchors)
             for i, row in enumerate(missing):
                 if seen[i].any():
@@ -149,7 +156,7 @@ def grown(
             left = np.flatnonzero(wave < 0)
             # Where little was seen a row may see too few of a sample; only then all are asked.
             anchors = np.flatnonzero(wave >= 0) if everyone else _anchors(wave, rank, rng)
-            frame = Frame.of(factor[anchors], 1e-12)
+            frame = Frame.of(factor[anchors], PLACEMENT_SPANNED)
             if frame.rank < rank:
                 return None
             if everyone:
@@ -187,7 +194,7 @@ class _Span:
             checkpoint()
             _, seen = self.observations.pairs(left[part], fresh)
             self.normal[left[part]] += normal_matrices(seen.astype(np.float64), Q)
-        inverse = np.linalg.inv(self.normal[left] + 1e-12 * np.eye(len(self.whitening)))
+        inverse = np.linalg.inv(self.normal[left] + PLACEMENT_INVERTIBLE * np.eye(len(self.whitening)))
         return 2 / np.linalg.norm(inverse, axis=(1, 2))  # twice: the frame changes a little as rows are placed
 
 
@@ -340,7 +347,7 @@ def undetermined(observations: Observations, rank: int, factor: Array, placement
     if few.size == 0:
         return few
     everyone = np.arange(observations.size)
-    frame = Frame.of(factor.astype(np.float64), 1e-10)
+    frame = Frame.of(factor.astype(np.float64), PLACEMENT_OPEN)
     _, seen = observations.pairs(few, everyone)
     seen[np.arange(few.size), few] = False
     short = [i for i in range(few.size) if frame.solve_one(seen[i], np.zeros(observations.size))[1] < frame.rank]

@@ -14,7 +14,7 @@ import scipy.linalg
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import TURNING_FITS
+from unrelu.base.tolerances import TURNING_FITS, TURNING_GAINED
 from unrelu.data.observations import Observations
 from unrelu.placing.placement import Placement, find_blocks, grown, place
 from unrelu.problems.psd import PSDProblem
@@ -157,7 +157,7 @@ class _Between:
             trial = Q @ scipy.linalg.expm(K)
             there = self.value(trial)
             if there < value:
-                done = value - there <= 1e-14 * value
+                done = value - there <= TURNING_GAINED * value
                 Q, value, damping = trial, there, damping / 8
                 if done:
                     break

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Floats, Indices
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import DIRECT_GRAM_ROUNDING, DIRECT_LARGEST_SHARE
+from unrelu.base.tolerances import DIRECT_GRAM_ROUNDING, DIRECT_LARGEST_SHARE, DIRECT_ROUNDING, DIRECT_SVD_ROUNDING
 from unrelu.data.observations import Observations
 from unrelu.placing.attach import normal_matrices
 from unrelu.placing.placement import find_blocks
@@ -59,7 +59,7 @@ class DataError:
         """The caller's bound, or the rounding of a product of ``rank`` terms in the precision of the data."""
         rounding = float(np.finfo(observations.dtype).eps) * (rank + 2)
         absolute = 0.0 if data_error is None else data_error / observations.unit
-        return cls(absolute, rounding if data_error is None else 2e-16 * (rank + 2))
+        return cls(absolute, rounding if data_error is None else DIRECT_ROUNDING * (rank + 2))
 
     def gap(self, difference: Floats) -> Floats:
         """What the fit leaves of the data."""
@@ -244,7 +244,7 @@ def _bounds(
     for i in unclear:
         own = weighted[seen[i]]
         singular = np.linalg.svd(own, compute_uv=False)
-        strength[i] = max(singular[rank - 1] - 1e-15 * len(own) * singular[0], 0.0)
+        strength[i] = max(singular[rank - 1] - DIRECT_SVD_ROUNDING * len(own) * singular[0], 0.0)
     room = strength - counted
     good = room > 0
     result[good] = (misfit[good] + sizes[left][good] * counted[good]) / room[good]

@@ -17,7 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Floats, Indices
-from unrelu.base.tolerances import GLUING_KNOWN, GLUING_LEAST, GLUING_RANK_TOLERANCE
+from unrelu.base.tolerances import (
+    GLUING_COMBINED,
+    GLUING_EIGENVALUE,
+    GLUING_KNOWN,
+    GLUING_LEAST,
+    GLUING_RANK_TOLERANCE,
+    GLUING_SINGULAR,
+)
 from unrelu.data.observations import Observations
 from unrelu.proofs.direct import DataError, Group
 
@@ -102,9 +109,9 @@ def _polar(equations: _Equations, rank: int) -> float | None:
     if S is None:
         return None
     # With S = Σ c_k A_k up to rounding, ½ least ‖I − Q‖² ≤ ⟨S, I − Q⟩ ≤ Σ |c_k| error_k + off ‖I − Q‖.
-    c, *_ = np.linalg.lstsq(A.T, S.ravel(), rcond=1e-12)
+    c, *_ = np.linalg.lstsq(A.T, S.ravel(), rcond=GLUING_COMBINED)
     off = float(np.linalg.norm(A.T @ c - S.ravel()))
-    least = float(np.linalg.eigvalsh(S)[0]) - 1e-15 * rank
+    least = float(np.linalg.eigvalsh(S)[0]) - GLUING_EIGENVALUE * rank
     if least <= 0:
         return None
     distance = (off + float(np.sqrt(off**2 + 2 * least * (np.abs(c) @ equations.error)))) / least
@@ -124,7 +131,7 @@ def _refined(distance: float, equations: _Equations) -> float:
     rank, size = equations.matrices.shape[1], float(np.sqrt(len(equations.error)))
     strength = np.linalg.svd(_skew_part(equations.matrices), compute_uv=False)
     needed = rank * (rank - 1) // 2
-    weakest = float(strength[needed - 1]) - 1e-14 * size if len(strength) >= needed else 0.0
+    weakest = float(strength[needed - 1]) - GLUING_SINGULAR * size if len(strength) >= needed else 0.0
     if weakest <= 0:
         return distance
     violation = float(np.linalg.norm(equations.error))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Bools, Floats, Indices
-from unrelu.base.tolerances import INTERVALS_LOOSENED, INTERVALS_ROUNDING
+from unrelu.base.tolerances import INTERVALS_LOOSENED, INTERVALS_ROUNDING, INTERVALS_SIZES
 from unrelu.data.observations import Observations
 from unrelu.proofs.determinacy import PROVED, Determinacy
 from unrelu.proofs.direct import DataError
@@ -91,7 +91,7 @@ def entry_bounds(known: Known, rows: Indices, cols: Indices) -> tuple[Floats, Fl
             low[k] = high[k] = value[0, 0]
             continue
         low[k], high[k] = _absence(observations, i, j)
-        most = size[i] * size[j] * (1 + 1e-12) if size[i] and size[j] else 0.0  # zero times anything is zero
+        most = size[i] * size[j] * (1 + INTERVALS_SIZES) if size[i] and size[j] else 0.0  # zero times anything is zero
         low[k], high[k] = max(low[k], -most if i != j else 0.0), min(high[k], most)
         if components[i] == components[j] >= 0:
             here = float(factor[i] @ factor[j])

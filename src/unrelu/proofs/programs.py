@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from unrelu.base.arrays import Floats
-from unrelu.base.tolerances import PROGRAMS_EXPLAINED, PROGRAMS_FEASIBLE
+from unrelu.base.tolerances import PROGRAMS_EXPLAINED, PROGRAMS_FALLING, PROGRAMS_FEASIBLE, PROGRAMS_ROUNDING
 
 __all__ = ["least"]
 
@@ -56,7 +56,7 @@ def least(c: Floats, A: Floats, b: Floats, reach: float, *, known: bool = True) 
     unexplained = float(np.linalg.norm(c + A.T @ y))
     if not known and unexplained > PROGRAMS_EXPLAINED:
         return -np.inf
-    return float(-y @ b - reach * unexplained - 1e-14 * (y @ np.abs(b)))
+    return float(-y @ b - reach * unexplained - PROGRAMS_ROUNDING * (y @ np.abs(b)))
 
 
 def _multipliers(c: Floats, A: Floats, b: Floats, reach: float) -> Floats | None:
@@ -80,7 +80,7 @@ def _multipliers(c: Floats, A: Floats, b: Floats, reach: float) -> Floats | None
         first = step > CAREFUL * (r + 1)
         entering = int(np.argmax(violated > PROGRAMS_FEASIBLE)) if first else int(np.argmax(violated))
         w = np.linalg.solve(rows[basis].T, rows[entering])
-        falling = np.flatnonzero(w > 1e-11 * np.abs(w).max())
+        falling = np.flatnonzero(w > PROGRAMS_FALLING * np.abs(w).max())
         if falling.size == 0:
             return None
         ratios = y[falling] / w[falling]

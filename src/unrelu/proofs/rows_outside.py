@@ -14,12 +14,15 @@ from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import (
     AGREEMENT_TINY,
     ROWS_OUTSIDE_DEFICIENT,
+    ROWS_OUTSIDE_DEPENDENT,
     ROWS_OUTSIDE_FAINT,
     ROWS_OUTSIDE_NOTHING,
     ROWS_OUTSIDE_ROOTS,
+    ROWS_OUTSIDE_ROUNDING,
+    ROWS_OUTSIDE_SLOWEST,
+    ROWS_OUTSIDE_STILL,
     ROWS_OUTSIDE_UNFINISHED,
     ROWS_OUTSIDE_UNMOVED,
-    STRESS_STILL,
 )
 from unrelu.data.observations import Observations
 from unrelu.placing.attach import Frame
@@ -199,7 +202,7 @@ def _spread(units: Floats, count: int) -> Indices:
     for _ in range(min(count, units.shape[1], len(units))):
         k = int(np.argmax(np.einsum("ia,ia->i", left, left)))
         size = float(np.linalg.norm(left[k]))
-        if size < 1e-12:
+        if size < ROWS_OUTSIDE_DEPENDENT:
             break
         chosen.append(k)
         left -= np.outer(left @ (left[k] / size), left[k] / size)
@@ -232,10 +235,10 @@ def _left_by(stresses: Stresses, D: Floats, weights: Floats, rounds: int) -> Boo
         G = (U * weights[:, None]).T @ U
         cross = (U * weights[:, None]).T @ D
         moved = np.linalg.norm(D - U @ solve_sylvester(G, G, cross - cross.T), axis=1)
-        weights = 1 / np.maximum(moved, max(1e-9 * float(moved.max()), ROWS_OUTSIDE_NOTHING))
+        weights = 1 / np.maximum(moved, max(ROWS_OUTSIDE_SLOWEST * float(moved.max()), ROWS_OUTSIDE_NOTHING))
         weights /= weights.max()
     scale = float(np.linalg.norm(U, axis=1).max())
-    still: Bools = moved <= STRESS_STILL * scale / np.sqrt(len(U)) + 1e-9
+    still: Bools = moved <= ROWS_OUTSIDE_STILL * scale / np.sqrt(len(U)) + ROWS_OUTSIDE_ROUNDING
     return still
 
 

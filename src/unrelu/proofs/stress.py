@@ -21,24 +21,34 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import STRESS_CONIC, STRESS_KERNEL, STRESS_MOTIONLESS, STRESS_TIGHT
+from unrelu.base.tolerances import (
+    STRESS_CONIC,
+    STRESS_INVERTIBLE,
+    STRESS_KERNEL,
+    STRESS_LOOSE,
+    STRESS_MOTIONLESS,
+    STRESS_NONE,
+    STRESS_POSITIVE,
+    STRESS_REACH,
+    STRESS_ROUNDING,
+    STRESS_TIGHT,
+    STRESS_VIOLATED,
+)
 from unrelu.placing.attach import normal_matrices
 
 __all__ = ["MOST_ROWS", "PSDStress", "Stresses"]
 
 # The tests with dense matrices stop here.
 MOST_ROWS = 3000
-# Conjugate gradients on singular but consistent equations: relative residual, most steps.
+# Conjugate gradients on singular but consistent equations: most steps.
 MOST_STEPS = 4000
 # Random stresses drawn, of few rows: bad luck makes a kernel larger, never smaller.
 DRAWS, FEW = 3, 100
-# Most numbers in a factor whose equations of small motions are decomposed, and singular values that count as zero.
+# Most numbers in a factor whose equations of small motions are decomposed.
 MOST_RANKED = 200
-# The search for a positive semidefinite stress: most rounds, its inner tolerance, the share of the mean eigenvalue to
-# which small ones are raised, over-relaxation, and the least eigenvalue (of largest 1) beyond the kernel that counts.
-ROUNDS, LOOSE, RAISED, RELAXED, POSITIVE = 400, 1e-4, 0.05, 1.7, 5e-4
-# Most that a certified stress may leave open of a row, and singular values of the conic equations that count as zero.
-REACH = 1e-2
+# The search for a positive semidefinite stress: most rounds, the share of the mean eigenvalue to which small ones are
+# raised, and over-relaxation.
+ROUNDS, RAISED, RELAXED = 400, 0.05, 1.7
 # It has stalled when the least eigenvalue is still at this share of what it was so many rounds ago.
 STALLED, PATIENCE = 0.9, 20
 
@@ -90,7 +100,7 @@ class Stresses:
         own = np.einsum("ia,ib->iab", self.U, self.U) * np.diag(self.mask)[:, None, None]
         blocks = normal_matrices(self.mask, self.U) + own
         scale = np.trace(blocks, axis1=1, axis2=2)[:, None, None] / self.rank
-        return np.linalg.inv(blocks + (1e-8 * scale + 1e-300) * np.eye(self.rank))
+        return np.linalg.inv(blocks + (STRESS_INVERTIBLE * scale + 1e-300) * np.eye(self.rank))
 
     def normal(self, D: Floats) -> Floats:
         """(UDᵀ + DUᵀ)_Ω U: twice the map S ↦ SU after its adjoint, and the Gauss–Newton product."""
@@ -127,7 +137,7 @@ class Stresses:
     def project(self, S: Floats, tight: float = STRESS_TIGHT, start: Floats | None = None) -> tuple[Floats, Floats]:
         """The nearest stress to a symmetric S, and the multipliers that lead there."""
         S = S * self.mask
-        Y = self.solve(S @ self.U, tight, start, 1e-15 * float(np.linalg.norm(S)))
+        Y = self.solve(S @ self.U, tight, start, STRESS_ROUNDING * float(np.linalg.norm(S)))
         correction = self.U @ Y.T
         correction += correction.T
         return S - correction * self.mask, Y
@@ -147,7 +157,7 @@ class Stresses:
         values, vectors = np.linalg.eigh(stress)
         largest = float(np.abs(values).max())
         zero = np.abs(values) <= STRESS_KERNEL * largest
-        if largest <= 1e-9 or zero.sum() < self.rank:
+        if largest <= STRESS_NONE or zero.sum() < self.rank:
             zero = np.ones(self.size, dtype=bool)  # no stress at all
         return vectors[:, zero]
 
@@ -182,7 +192,7 @@ class Stresses:
         rounds : int
         """
         complement = np.eye(self.size) - self.U @ self.U.T
-        S, Y = self.project(complement, LOOSE)
+        S, Y = self.project(complement, STRESS_LOOSE)
         path: list[float] = []
         for count in range(rounds):
             checkpoint()
@@ -191,14 +201,14 @@ class Stresses:
             if not values[beyond].max() > 0:
                 return None  # no stress at all
             path.append(float(values[beyond].min() / values[beyond].max()))
-            if path[-1] > 2 * POSITIVE:
+            if path[-1] > 2 * STRESS_POSITIVE:
                 return self._checked(S, count, error, rng)
             if count >= 3 * PATIENCE and path[-1] < STALLED * path[-1 - PATIENCE]:
                 return None  # negative, and hardly rising
             missing = np.where(beyond, np.maximum(RAISED * values[beyond].mean() - values, 0), 0)
             low = missing > 0
             lifted = S + RELAXED * (vectors[:, low] * missing[low]) @ vectors[:, low].T
-            S, Y = self.project(lifted, LOOSE, Y)
+            S, Y = self.project(lifted, STRESS_LOOSE, Y)
         return None
 
     def _beyond(self, vectors: Floats) -> Bools:
@@ -216,10 +226,10 @@ class Stresses:
         beyond = values[self._beyond(vectors)]
         violated = float(np.linalg.norm(S @ self.U))
         least, largest = float(beyond.min()), float(beyond.max())
-        if least <= POSITIVE * largest or violated >= 1e-9 * largest:
+        if least <= STRESS_POSITIVE * largest or violated >= STRESS_VIOLATED * largest:
             return None
         reach = self.reach(S, least, violated, error, self.conic_strength(rng))
-        return PSDStress(least / largest, violated / largest, rounds, reach) if reach <= REACH else None
+        return PSDStress(least / largest, violated / largest, rounds, reach) if reach <= STRESS_REACH else None
 
     def reach(self, S: Floats, least: float, violated: float, error: Floats, conic: float) -> float:
         """How far a positive semidefinite N that agrees may be from N₀ = UUᵀ, as a share of the norm of the least row.

@@ -15,6 +15,7 @@ from unrelu.base.errors import InputError, is_integer
 from unrelu.io.disk import replacing
 from unrelu.loop.history import History, Record, Stop, Verdict, finite
 from unrelu.results.data_again import marked
+from unrelu.results.witnesses import witnesses_for
 
 __all__ = ["read_fields", "write_fields"]
 
@@ -92,6 +93,7 @@ def read_fields(path: str | Path, make: Callable[..., Made]) -> Made:
             undetermined_rows=np.array(about["undetermined_rows"], np.intp),
             unknown_count=about.get("unknown_count"),
             attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
+            witnesses=witnesses_for(symmetric=about["symmetric"]),
         )
     except FileNotFoundError:
         raise InputError(f"no such file: {path}") from None

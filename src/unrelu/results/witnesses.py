@@ -25,7 +25,7 @@ from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.likelihood import bars_of
 from unrelu.uncertainty.rivals import rows_with_rivals
 
-__all__ = ["PSDWitnesses", "RowsKnown", "Silent", "Witnesses"]
+__all__ = ["PSDWitnesses", "RowsKnown", "Silent", "Witnesses", "witnesses_for"]
 
 
 class _Answer(Protocol):
@@ -112,3 +112,8 @@ def _likelihood(completion: _Answer) -> Loss | None:
     if completion.sigma is None:
         return None
     return Censored(completion.sigma) if completion.sigma_given else Censored(level=completion.sigma)
+
+
+def witnesses_for(*, symmetric: bool) -> Witnesses:
+    """Who knows of a completion UUᵀ, or of one with two factors."""
+    return PSDWitnesses() if symmetric else Silent()

@@ -166,8 +166,7 @@ class ADMM(Solver[_State]):
         if factor != 1:  # Λ stays, so V = X − Λ/ρ moves with ρ
             new_V[:] = new_X + (new_V - new_X) / factor
         rho = state.rho * factor
-        following = _State(L, R, misfit / 4, None, details, None, new_X, new_V, rho, state.basis, state.count)
-        return problem.workspace.held_by(following, new_X, new_V)
+        return _State(L, R, misfit / 4, None, details, None, new_X, new_V, rho, state.basis, state.count)
 
     def _radius(self, problem: PSDProblem) -> float:
         if self.sigma is not None:

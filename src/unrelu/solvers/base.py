@@ -111,7 +111,7 @@ class Solver(Generic[State]):
         raise NotImplementedError
 
     def step(self, problem: PSDProblem, state: State) -> State:
-        """The state one iteration later. It may reuse the arrays of the old one, which is not asked again."""
+        """The state one iteration later; the old one stays as it is."""
         raise NotImplementedError
 
     def diagnostics(self, problem: PSDProblem, state: State) -> Mapping[str, float]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from unrelu.base.arrays import Array
 from unrelu.base.errors import is_number
+from unrelu.base.tolerances import LEVENBERG_MARQUARDT_EVEN, LEVENBERG_MARQUARDT_FLAT, LEVENBERG_MARQUARDT_SOLVED
 from unrelu.loop.stopping import RelativeGradientNormBelow, StoppingRule
 from unrelu.problems.distances import DistanceProblem
 from unrelu.solvers.base import PointIterate, Solver
@@ -80,13 +81,13 @@ class LevenbergMarquardt(Solver[_State]):
         """One trial."""
         point, damping = state.point, state.damping
         size = problem.relative(point.gradient_norm)
-        move = problem.newton_step(point, damping, tol=min(0.1, max(1e-10, np.sqrt(size) * 0.1)))
+        move = problem.newton_step(point, damping, tol=min(0.1, max(LEVENBERG_MARQUARDT_SOLVED, np.sqrt(size) * 0.1)))
         foretold = -float(np.vdot(point.gradient, move)) - problem.bend(point, move) / 2
         ahead = problem.evaluate(point.factor + move)
         gain = point.value - ahead.value
         flat, stuck = state.details["flat"], None
-        if gain > 0 or abs(gain) <= 1e-15 * point.value:
-            flat = flat + 1 if gain <= 1e-14 * point.value else 0.0
+        if gain > 0 or abs(gain) <= LEVENBERG_MARQUARDT_EVEN * point.value:
+            flat = flat + 1 if gain <= LEVENBERG_MARQUARDT_FLAT * point.value else 0.0
             ratio = gain / foretold if foretold > 0 else 0.0
             damping *= 0.1 if ratio > 0.75 else 1.0 if ratio > 0.25 else 4.0
             point = ahead

@@ -139,12 +139,11 @@ class MomentumPAM(Solver[_State]):
         parts = bands.over(visit)
         misfit = sum(m for m, _ in parts)
         ahead = (following, add_up([product for _, product in parts]))
-        new = replace(state, **_measured(misfit, state.recent), ahead=ahead, Z=new_Z, theta=new_theta)
-        return problem.workspace.held_by(new, new_Z, new_theta)
+        return replace(state, **_measured(misfit, state.recent), ahead=ahead, Z=new_Z, theta=new_theta)
 
     def _adaptive_start(self, problem: PSDProblem, state: _State) -> _State:
         misfit = _onto_data(problem.bands, state.left @ state.right.T, state.Z)
-        return problem.workspace.held_by(replace(state, **_measured(misfit, ())), state.Z)
+        return replace(state, **_measured(misfit, ()))
 
     def _adaptive(self, problem: PSDProblem, state: _State) -> _State:
         """A-NMD: extrapolate Z, decompose it, extrapolate the result; undo the step if the misfit rises."""
@@ -161,11 +160,10 @@ class MomentumPAM(Solver[_State]):
             # Undone: the same point with less momentum, from WHᵀ as it is.
             before = _misfit(bands, state.left, state.right, theta)
             back = _measured(before, state.recent, fallback)
-            undone = replace(state, **back, Z=Z, theta=theta, momentum=CUT * momentum, ceiling=momentum)
-            return problem.workspace.held_by(undone, Z, theta)
+            return replace(state, **back, Z=Z, theta=theta, momentum=CUT * momentum, ceiling=momentum)
         _extrapolate_all(bands, theta, state.theta, momentum)
         grown = min(state.ceiling, GROW * state.momentum)
-        following = _State(
+        return _State(
             left,
             right,
             **_measured(misfit, state.recent, fallback),
@@ -175,7 +173,6 @@ class MomentumPAM(Solver[_State]):
             momentum=grown,
             ceiling=min(1.0, GROW_CEILING * state.ceiling),
         )
-        return problem.workspace.held_by(following, Z, theta)
 
 
 def _measured(misfit: float, recent: tuple[float, ...], more: dict[str, float] | None = None) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class PAM(Solver[_State]):
         """Θ = LRᵀ, and X on the data next to it."""
         X = problem.workspace.empty((problem.size, problem.size), problem.dtype)
         misfit, _ = _project(problem.bands, left, right, None, X, 0.0)
-        return problem.workspace.held_by(_State(left, right, misfit / 4, X=X), X)
+        return _State(left, right, misfit / 4, X=X)
 
     def step(self, problem: PSDProblem, state: _State) -> _State:
         """Θ from X, then X from Θ."""
@@ -93,8 +93,7 @@ class PAM(Solver[_State]):
         new = problem.workspace.empty(X.shape, X.dtype)
         misfit, change = _project(problem.bands, left, right, state.X, new, self.alpha / (2 + self.alpha))
         details = {"change": float(np.sqrt(change)) + moved, "fallback": float(found.how != "subspace")}
-        following = _State(left, right, misfit / 4, None, details, X=new, basis=found.basis)
-        return problem.workspace.held_by(following, new)
+        return _State(left, right, misfit / 4, None, details, X=new, basis=found.basis)
 
 
 def _project(bands: BandKernel, L: Array, R: Array, X: Array | None, new: Array, share: float) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Floats
 from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
+from unrelu.base.tolerances import SDP_INFEASIBLE
 from unrelu.kernels.pairs import pair_block
 from unrelu.loop.stopping import DetailBelow, StoppingRule
 from unrelu.problems.psd import PSDProblem
@@ -22,8 +23,6 @@ __all__ = ["OBJECTIVES", "SDP"]
 OBJECTIVES = ("trace", "none")
 # Status codes of SCS.
 SOLVED, INFEASIBLE, INFEASIBLE_INACCURATE, INTERRUPTED = 1, -2, -7, -5
-# How sure SCS must be before it calls a program infeasible; its own 1e-7 may mistake a program with one feasible point.
-EPS_INFEASIBLE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,7 @@ class SDP(Solver[PointIterate]):
         settings: dict[str, Any] = {
             "eps_abs": self.eps,
             "eps_rel": self.eps,
-            "eps_infeas": EPS_INFEASIBLE,
+            "eps_infeas": SDP_INFEASIBLE,
             "max_iters": int(self.max_inner),
             "time_limit_secs": float(self.time_limit or 0.0),
             "verbose": False,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Floats
 from unrelu.base.budget import checkpoint
+from unrelu.base.tolerances import SIDE_BY_SIDE_FITTED
 from unrelu.problems.psd import PSDProblem
 
 __all__ = ["MOST_UNKNOWNS", "all_of_many", "best_of_many", "count_of_starts"]
@@ -107,7 +108,8 @@ def _descended(
         U[won], gap[won], active[won], values[won] = tried[better], there[better], theirs[better], reached[better]
         damping[going] = np.where(better, np.maximum(damping[going] / 6, 1e-10), damping[going] * 6)
         if step % 10 == 0:
-            going = going[(values[going] < IDLE * mark[going]) & (values[going] > 1e-24 * np.sum(target**2))]
+            fitted = values[going] <= SIDE_BY_SIDE_FITTED * np.sum(target**2)
+            going = going[(values[going] < IDLE * mark[going]) & ~fitted]
             mark = values.copy()
             if going.size == 0:
                 break

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from unrelu.base.arrays import Array
+from unrelu.base.tolerances import CONTINUATION_LANCZOS_TOL, CONTINUATION_SMALLEST, CONTINUATION_TOL
 from unrelu.data.observations import Observations
 from unrelu.loop.run import run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
@@ -23,8 +24,8 @@ from unrelu.starts.spectral import Tailored
 
 __all__ = ["RankIncreasing", "Shrinking", "lowest_residual_eigenpair", "shrunk", "staircase", "wider"]
 
-# Solves on the way need not be exact.
-ON_THE_WAY = RelativeGradientNormBelow(1e-6) | MaxIterations(40)
+# How far solves on the way go.
+ON_THE_WAY = RelativeGradientNormBelow(CONTINUATION_TOL) | MaxIterations(40)
 # How far above its rank the staircase climbs.
 STEPS_UP = 3
 
@@ -53,14 +54,14 @@ def lowest_residual_eigenpair(problem: PSDProblem, factor: Array) -> tuple[float
         return float(values[0]), vectors[:, 0].astype(problem.dtype)
     operator = LinearOperator((n, n), matvec=times, matmat=times, dtype=problem.dtype)
     start = np.random.default_rng(0).standard_normal(n).astype(problem.dtype)
-    values, vectors = eigsh(operator, k=1, which="SA", v0=start, tol=1e-3)
+    values, vectors = eigsh(operator, k=1, which="SA", v0=start, tol=CONTINUATION_LANCZOS_TOL)
     return float(values[0]), vectors[:, 0]
 
 
 def wider(problem: PSDProblem, factor: Array) -> Array:
     """With one column more: the direction in which adding rank helps most."""
     value, vector = lowest_residual_eigenpair(problem, factor)
-    size = np.sqrt(max(-value / (2 * problem.stiffness), 1e-3 * problem.norm / problem.size))
+    size = np.sqrt(max(-value / (2 * problem.stiffness), CONTINUATION_SMALLEST * problem.norm / problem.size))
     return np.hstack([factor, (size * vector[:, None]).astype(problem.dtype)])
 
 

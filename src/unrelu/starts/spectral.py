@@ -18,15 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array
+from unrelu.base.tolerances import SPECTRAL_SMALLEST
 from unrelu.data.observations import Observations
 from unrelu.kernels.pairs import pair_block
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
 from unrelu.starts.base import Start, scale_of
 
 __all__ = ["Filled", "RandomImputation", "RandomSpectral", "Spectral", "Tailored"]
-
-# A column of U that is exactly zero stays zero under every gradient method: keep a little of each.
-SMALLEST_EIGENVALUE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Filled(Start):
         matrix = SymmetricTiles(n, dtype, lambda rows, cols: self.fill(observations, small, rows, cols))
         values, vectors = top_eigenpairs(matrix, rank, rng)
         if self.scaled:
-            vectors = vectors * np.sqrt(np.maximum(values, SMALLEST_EIGENVALUE * max(values[0], 0.0)))
+            vectors = vectors * np.sqrt(np.maximum(values, SPECTRAL_SMALLEST * max(values[0], 0.0)))
         if self.scaled:
             vectors = vectors * np.sqrt(observations.unit)
         factor = vectors.astype(observations.dtype)

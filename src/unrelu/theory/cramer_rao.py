@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError, is_number, unknown_name
-from unrelu.base.tolerances import CRAMER_RAO_ZERO
+from unrelu.base.tolerances import CRAMER_RAO_INVERTIBLE, CRAMER_RAO_SOLVED, CRAMER_RAO_ZERO
 from unrelu.theory.geometry import curvature, horizontal_part
 from unrelu.theory.pattern import Mask, Pattern, as_factor, own_generator
 
@@ -168,7 +168,7 @@ def _sample(information: _Information, U: Floats, rng: np.random.Generator) -> f
     other_way += Q @ ((Q.T @ one_way).T - Q.T @ other_way)
     w = (one_way + other_way) @ T
     scale = float(np.trace(information.blocks, axis1=1, axis2=2).max())
-    inverse = np.linalg.inv(information.blocks + 1e-10 * scale * np.eye(r))
+    inverse = np.linalg.inv(information.blocks + CRAMER_RAO_INVERTIBLE * scale * np.eye(r))
 
     def precondition(x: Floats) -> Floats:
         D = np.einsum("iab,ib->ia", inverse, horizontal_part(U, x.reshape(n, r)))
@@ -181,7 +181,7 @@ def _sample(information: _Information, U: Floats, rng: np.random.Generator) -> f
     solution, _ = cg(
         LinearOperator((size, size), matvec=apply, dtype=np.float64),
         w.ravel(),
-        rtol=1e-7,
+        rtol=CRAMER_RAO_SOLVED,
         maxiter=2000,
         M=LinearOperator((size, size), matvec=precondition, dtype=np.float64),
     )

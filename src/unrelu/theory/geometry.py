@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError
-from unrelu.base.tolerances import GEOMETRY_RESIDUAL, GEOMETRY_ZERO
+from unrelu.base.tolerances import GEOMETRY_INVERTIBLE, GEOMETRY_NEW, GEOMETRY_RESIDUAL, GEOMETRY_SAME, GEOMETRY_ZERO
 from unrelu.data.observations import Observations
 from unrelu.model.factors import align
 from unrelu.problems.psd import PSDProblem
@@ -146,7 +146,7 @@ def lift(U: ArrayLike, D: ArrayLike, at: ArrayLike | None = None) -> Floats:
     if at is not None:
         other = as_factor(at, "at", len(factor))
         Q = align(np.eye(factor.shape[1]), other.T @ factor)
-        if not np.linalg.norm(other @ Q - factor) <= 1e-6 * np.linalg.norm(factor):
+        if not np.linalg.norm(other @ Q - factor) <= GEOMETRY_SAME * np.linalg.norm(factor):
             raise InputError("at must be U times an orthogonal matrix, that is at @ at.T must equal U @ U.T")
         direction = direction @ Q
     return horizontal_part(factor, direction)
@@ -327,7 +327,7 @@ def _smallest(pattern: Pattern, U: Floats, apply: Apply, rng: Any) -> tuple[floa
     blocks = pattern.row_blocks(U)
     # ½φ*φ is at most 2‖U‖².
     scale = 2 * float(np.linalg.norm(U, 2)) ** 2
-    inverse = np.linalg.inv(blocks + 1e-10 * scale * np.eye(r))
+    inverse = np.linalg.inv(blocks + GEOMETRY_INVERTIBLE * scale * np.eye(r))
 
     def operator(x: Floats) -> Floats:
         return horizontal_part(U, apply(x.reshape(n, r))).ravel()
@@ -368,7 +368,7 @@ def _orthogonal_to(basis: Floats, x: Floats) -> Floats | None:
         before = float(np.linalg.norm(x))
         x = x - basis.T @ (basis @ x)
         length = float(np.linalg.norm(x))
-        if not length > 1e-10 * before:
+        if not length > GEOMETRY_NEW * before:
             return None
         x = x / length
     return x

@@ -9,6 +9,7 @@ import numpy as np
 
 from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError
+from unrelu.base.tolerances import NETS_ROUNDING
 
 __all__ = ["EPSILON", "covering_bound", "sphere_net"]
 
@@ -58,7 +59,7 @@ def _net(rank: int, angle: float) -> Floats:
     if angle >= pi:
         return np.eye(1, rank)
     if rank == 2:
-        count = max(1, ceil(pi / angle - 1e-12))
+        count = max(1, ceil(pi / angle - NETS_ROUNDING))
         turns = 2 * pi * np.arange(count) / count
         return np.column_stack([np.cos(turns), np.sin(turns)])
     # With angle/√2 for either way the circles are as far apart as the points on them; a whole number of bands fits.

@@ -1,0 +1,373 @@
+"""Every tolerance of the library, each with its reason: what counts as rounding, as fitted, as noise, as the same.
+
+They stand in the order of the rooms that use them, and carry the name of the file that does; those of ``proofs``,
+``theory`` and ``certify`` stand in :mod:`unrelu.base.tolerances.proofs`. How long something is tried is no tolerance,
+and stands where it is tried; so do damping, which a step corrects, and ladders of what is tried in turn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unrelu.base.tolerances.proofs import *  # noqa: F403
+
+# --- kernels.symmetric -----------------------------------------------------------------------------------------------
+
+# The top eigenvectors are wanted as a start, not as an answer.
+SYMMETRIC_LANCZOS_TOL = 1e-4
+
+# --- problems.psd ----------------------------------------------------------------------------------------------------
+
+# Eigenvalues of UᵀU below this share of the largest count as this share in the preconditioner.
+PSD_SMALLEST_SHARE = 1e-12
+
+# --- loop.run --------------------------------------------------------------------------------------------------------
+
+# An objective this many times that of the start, or of the zero matrix, is not coming back.
+RUN_DIVERGED = 1e3
+# A method that finds no better point with a relative gradient norm below this has arrived.
+RUN_ROUNDING = {"float64": 1e-13, "float32": 1e-5}
+
+# --- placing.outside -------------------------------------------------------------------------------------------------
+
+# A misfit below this share of the data's size is none.
+OUTSIDE_FITS = 1e-11
+# Where all that was seen is below this, in units of the data, misfits are measured by this instead.
+OUTSIDE_SIZE = 1e-12
+# Directions in which rows have less than this share of the strongest are not spanned by them.
+OUTSIDE_SPANNED = 1e-9
+# A random direction that is shorter than this, once what the row sees is taken out of it, is made of rounding.
+OUTSIDE_ACROSS = 1e-6
+# A descent ends where gradient or misfit are zero to rounding, or where a step gains no more than the rounding of F.
+OUTSIDE_VANISHED, OUTSIDE_GAINED = 1e-15, 1e-14
+# Conjugate gradients end at this share of the first residual, both squared: three digits of a step are enough.
+OUTSIDE_SOLVED = 1e-6
+
+# --- placing.attach --------------------------------------------------------------------------------------------------
+
+# Normal equations are trusted while the eigenvalues of a row's normal matrix keep this ratio: the condition is then at
+# most 1e4, a refinement contracts errors by about 1e-8, and one leaves what an orthogonal method would. The largest
+# eigenvalue is at most 1; below this size the row sees only rows that are negligible among all.
+ATTACH_TRUSTED_RATIO = 1e-8
+ATTACH_TRUSTED_SIZE = 1e-12
+# Singular values below this share of the factor's largest count as zero. Fitted rows carry errors of about
+# 1e-12 (float32: 1e-6); what a direction this weak would say is mostly such errors, enlarged.
+ATTACH_DEFAULT_RCOND = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
+
+# --- placing.turning -------------------------------------------------------------------------------------------------
+
+# A further body joins if what was seen between it and the first fits to this share of an entry's size.
+TURNING_FITS = 1e-7
+# A step that lowers the misfit by no more than this share has met the rounding of the sum.
+TURNING_GAINED = 1e-14
+
+# --- placing.placement -----------------------------------------------------------------------------------------------
+
+# Least r-th eigenvalue of a seed block, as a share of its first.
+PLACEMENT_WEAKEST_SEED = 1e-8
+# Without noise the usual misfit is below this share of the entries' size; errors grow a little from row to row.
+PLACEMENT_NOISELESS = 1e-8
+# While rows are placed, a direction of the placed ones counts however weak: how well a row is known is asked later.
+PLACEMENT_SPANNED = 1e-12
+# Rows that could not be placed get nothing along weaker directions, where errors of what they see would be enlarged.
+PLACEMENT_COMPLETED = 1e-6
+# Where the rows of a fit are counted that see too few independent ones, weaker directions are errors of the fit.
+PLACEMENT_OPEN = 1e-10
+# Of an orthonormal frame: keeps the normal matrix of a row that sees too little invertible, and its strength near zero.
+PLACEMENT_INVERTIBLE = 1e-12
+
+# --- solvers.gauss_newton --------------------------------------------------------------------------------------------
+
+# At least this share of the largest eigenvalue of UᵀU is added where equations are solved as they are.
+GAUSS_NEWTON_SMALLEST_SHARE = 1e-12
+
+# --- solvers.levenberg_marquardt -------------------------------------------------------------------------------------
+
+# A step that changes F by no more than this is neither better nor worse; one that gains no more than this is flat.
+LEVENBERG_MARQUARDT_EVEN, LEVENBERG_MARQUARDT_FLAT = 1e-15, 1e-14
+# No step is asked for with more digits than this: rounding of the equations allows no more.
+LEVENBERG_MARQUARDT_SOLVED = 1e-10
+
+# --- solvers.sdp -----------------------------------------------------------------------------------------------------
+
+# How sure SCS must be before it calls a program infeasible; its own 1e-7 may mistake a program with one feasible point.
+SDP_INFEASIBLE = 1e-9
+
+# --- solvers.side_by_side --------------------------------------------------------------------------------------------
+
+# Squares that are down to this share of those of the data are fitted: misfits of 1e-12.
+SIDE_BY_SIDE_FITTED = 1e-24
+
+# --- starts.spectral -------------------------------------------------------------------------------------------------
+
+# A column of U that is exactly zero stays zero under every gradient method: keep this share of the largest eigenvalue.
+SPECTRAL_SMALLEST = 1e-4
+
+# --- starts.continuation ---------------------------------------------------------------------------------------------
+
+# Solves on the way need not be exact, nor the direction in which a column is added, which the next solve corrects.
+CONTINUATION_TOL, CONTINUATION_LANCZOS_TOL = 1e-6, 1e-3
+# A new column is at least this share of the mean size of a row's entries: one that is zero would stay zero.
+CONTINUATION_SMALLEST = 1e-3
+
+# --- distances.seen --------------------------------------------------------------------------------------------------
+
+# Two numbers that should be the same differ at most by this share of the largest distance when only rounding did it.
+SEEN_ROUNDING = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
+# ‖x‖² + ‖y‖² − 2xy leaves the square of up to about this share of the typical distance where zero is meant.
+SEEN_SAME_PLACE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-3}
+
+# --- distances.evidence ----------------------------------------------------------------------------------------------
+
+# Starts of a core that end this close have found its lowest misfit.
+EVIDENCE_SAME = 1e-2
+# How often noise may be taken for something else.
+EVIDENCE_CHANCE = 1e-4
+# More dimensions show where squares drop further than noise would let them once in a million times.
+EVIDENCE_RARE = 1e-6
+# Two fits are compared at a gradient, relative to the data, that leaves their squares right to more than its square;
+# fits of a few points, which cost nothing, go on to rounding.
+EVIDENCE_COMPARED, EVIDENCE_FITTED = 1e-9, 1e-12
+# Eigenvalues below this share of the largest are zero: they are squares of singular values, so that 1e-5 of a
+# direction is left.
+EVIDENCE_RANK = 1e-10
+
+# --- distances.search ------------------------------------------------------------------------------------------------
+
+# Gradients, relative to the data, at which a fit on the way is good enough, one to squared distances is a start for
+# the next, and one with noise is finished.
+SEARCH_ROUGH, SEARCH_SMOOTH, SEARCH_NOISY_TOL = 1e-5, 1e-6, 1e-9
+# Two starts have found the same place if their misfits differ by less than this share: far less than another place,
+# which folds some points, would cost, and more than descents leave that end early.
+SEARCH_AGREE = 1e-3
+# Noise up to this share of the typical distance still lets points be placed one after the other; up to the second so
+# well that this comes first.
+SEARCH_LITTLE, SEARCH_TINY = 0.02, 0.002
+
+# --- distances.trilateration -----------------------------------------------------------------------------------------
+
+# A bound this large, in units of the typical distance, proves nothing.
+TRILATERATION_LOST = 1e-3
+# A cloud of neighbours is at least this share as thick as long: squared, as equations have it, that still counts.
+TRILATERATION_THIN = 1e-9
+
+# --- distances.rigidity ----------------------------------------------------------------------------------------------
+
+# Eigenvalues below this share of the largest count as zero; a motion that weak is not told apart from none.
+RIGIDITY_NULL = 1e-10
+# A vector is affine, or a rigid motion, on a point if it is so to this share of its size.
+RIGIDITY_AFFINE = 1e-5
+# A clique that is thinner than this share of its length is no seed: errors would be a thousand times larger across.
+RIGIDITY_SEED = 1e-3
+# Distances below this, in units of the typical one, count as this where a stress is divided by them.
+RIGIDITY_SHORTEST = 1e-12
+# Where no stress exists, only rounding of the random one is left, which has entries of size one.
+RIGIDITY_STRESSLESS = 1e-8
+# Points whose shapes have a singular value below this share of the first lie too special to tell how others move.
+RIGIDITY_REFERENCE = 1e-9
+
+# --- distances.refine ------------------------------------------------------------------------------------------------
+
+# A gradient below this share of the data has vanished, whatever was asked for.
+REFINE_VANISHED = 1e-10
+# Relative gradients below this are asked for by default: rounding of the sums leaves about this much.
+REFINE_TOL = 1e-14
+# Gaps below this, in units of the typical distance, are rounding: nothing is left that could be concentrated.
+REFINE_CONCENTRATED = 1e-12
+
+# --- distances.candidate ---------------------------------------------------------------------------------------------
+
+# Misfits below this share of the typical distance need no noise to explain them.
+CANDIDATE_EXACT = 1e-9
+
+# --- distances.grading -----------------------------------------------------------------------------------------------
+
+# Trilateration whose steps were all thicker than this keeps its digits; a place may be off by this share of a distance.
+GRADING_THICK, GRADING_SHARP = 0.005, 1e-9
+# A relative gradient at which the fit that others are compared with is known well enough, where there is noise.
+GRADING_TOL = 1e-6
+# A lower misfit than the first answer's is another answer if it is lower by this share.
+GRADING_LOWER = 1e-3
+
+# --- distances.second ------------------------------------------------------------------------------------------------
+
+# Two distances that agree to this share of the size of the set are the same.
+SECOND_SAME = 1e-6
+# With noise, descents end a little apart in the same place.
+SECOND_ALIKE = 1e-2
+# Distances, and places, that coincide to this share are no accident.
+SECOND_COINCIDENCE = 1e-7
+# Distances that are the same to this share of the largest were made the same; by accident few are.
+SECOND_EQUAL = 1e-9
+# Neighbours in one line or plane to this share of their extent are so by design.
+SECOND_FLAT = 1e-5
+# Curvatures below this share of the largest are those of motions of the whole.
+SECOND_SOFT = 1e-9
+
+# --- distances.anchors -----------------------------------------------------------------------------------------------
+
+# Anchors in one plane to this share of their extent are in one plane: they were measured, or written, to a few digits.
+ANCHORS_FLAT = 1e-6
+
+# --- distances.ranges ------------------------------------------------------------------------------------------------
+
+# A deviation below this share of the largest counts as this share: weights then differ by a million at most, and sums
+# keep ten digits.
+RANGES_SHARPEST = 1e-3
+
+# --- distances.paths -------------------------------------------------------------------------------------------------
+
+# Eigenvalues of landmarks below this share of the largest count as this share, for points are divided by them.
+PATHS_SMALLEST_SHARE = 1e-12
+
+# --- distances.careful -----------------------------------------------------------------------------------------------
+
+# A relative gradient at which points may be grown on: noise moves them far more.
+CAREFUL_TOL = 1e-8
+
+# --- distances.handedness --------------------------------------------------------------------------------------------
+
+# A relative gradient at which a mirrored part has shown whether it fits.
+HANDEDNESS_TOL = 1e-6
+
+# --- distances.held --------------------------------------------------------------------------------------------------
+
+# Singular values of the rigidity matrix, whose rows have length one or two, below this are zero; as EVIDENCE_RANK.
+HELD_RANK = 1e-5
+
+# --- distances.patches -----------------------------------------------------------------------------------------------
+
+# A relative gradient at which a fit to squared distances is a start.
+PATCHES_ROUGH = 1e-5
+# A mirror image is better if it lowers the misfit, in units of the typical distance squared, by more than rounding.
+PATCHES_LOWER = 1e-12
+# Neighbours are in one plane to this share of their extent; and in less than a plane to the second, for a point that is
+# nearly free to turn about a line has no other place but many.
+PATCHES_FLAT, PATCHES_THIN = 1e-9, 1e-6
+
+# --- distances.solve -------------------------------------------------------------------------------------------------
+
+# A further start has led lower if its misfit is lower by this share; as GRADING_LOWER.
+SOLVE_LOWER = 1e-3
+
+# --- distances.starts ------------------------------------------------------------------------------------------------
+
+# Points nearer to a mirror than this share of the extent lie on it, as far as fits to rounding tell.
+STARTS_ON_MIRROR = 1e-7
+
+# --- distances.swarm -------------------------------------------------------------------------------------------------
+
+# A descent that ten iterations have lowered by less than this share has ended.
+SWARM_IDLE = 1e-3
+
+# --- distances.uncertainty -------------------------------------------------------------------------------------------
+
+# Curvatures below this share of the largest are zero: the distances do not hold the points that way.
+UNCERTAINTY_ZERO = 1e-10
+# Error bars from random draws need no more digits of each than this: the draws themselves leave two.
+UNCERTAINTY_SOLVED = 1e-3
+
+# --- judge.verdicts --------------------------------------------------------------------------------------------------
+
+# A residual matrix whose lowest eigenvalue is above this share of its norm, below zero, counts as semidefinite.
+VERDICTS_OPTIMAL = 1e-6
+# The largest relative residual that is called noise once many starts have searched a small problem through.
+VERDICTS_NOISE = 0.05
+# Share of the misfit that absent entries may have in what is called noise: noise moves only those near the threshold.
+VERDICTS_ABSENT = 0.3
+# The answer of a convex program is of a rank if cutting it down to that leaves the misfit below so many times its own,
+# or below so many times the noise of fully seen blocks: a penalty shrinks it.
+VERDICTS_CUT_OFF, VERDICTS_SHRUNK = 1.5, 4.0
+
+# --- judge.floor -----------------------------------------------------------------------------------------------------
+
+# A relative residual that no noise explains: first-order methods stop here and there above rounding.
+FLOOR_NOISELESS = {"float64": 1e-6, "float32": 1e-3}
+# One that is finished: past the counting limit only the rows of such a fit are looked at.
+FLOOR_FINISHED = {"float64": 1e-9, "float32": 1e-6}
+# The same for one run with a named method, whose tolerance may be loose: a wrong stationary point is far above it.
+FLOOR_LOOSE = {"float64": 1e-3, "float32": 1e-2}
+# The fit may exceed the noise level of the blocks, which is an estimate from so many entries, by this factor and by
+# this many of its relative standard errors 1/√(2·entries).
+FLOOR_MARGIN, FLOOR_ERRORS = 1.5, 4.0
+# Squares above zero over those below from which on a block shows rank: six times for many entries, more for few.
+# Without noise both are rounding, of which this share of the data's size is left at most.
+FLOOR_EXCESS, FLOOR_FEW = 6.0, 400.0
+FLOOR_ROUNDING = {"float64": 1e-9, "float32": 1e-4}
+
+# --- judge.remarks ---------------------------------------------------------------------------------------------------
+
+# The best fit leaves more than this of the size of the data: the rank is wrong, or noise is as large as the signal.
+REMARKS_CONTRADICTED = 0.5
+# Directions of the fit weaker than this share of the strongest are not there: they enter the matrix squared.
+REMARKS_IDLE = {"float64": 1e-6, "float32": 1e-3}
+
+# --- judge.next_rank -------------------------------------------------------------------------------------------------
+
+# From this ratio of variances on the data have more rank. At the right rank it was 2.3 at most.
+NEXT_RANK_FAR_BETTER = 20.0
+
+# --- judge.held_out --------------------------------------------------------------------------------------------------
+
+# Held-out errors of one more rank over those of the rank: below the first the rank is too low; above the second it is
+# not. Of real matrices it was 0.72 to 0.93, of planted ones with noise at their rank 1.01 and more.
+HELD_OUT_BETTER, HELD_OUT_NO_BETTER = 0.85, 0.97
+
+# --- judge.likelihood ------------------------------------------------------------------------------------------------
+
+# What noise leaves, as an eigenvalue over 2√n times the root mean square of an entry: 1 for many rows. Measured: up to
+# 1.06 at n = 200, 1.14 at 100, 1.22 at 12; and 1.2 and more, growing with √n, where one rank is missing.
+LIKELIHOOD_LEFT, LIKELIHOOD_LEFT_OF_FEW = 1.1, 2.0
+# A relative residual of the seen entries beyond which a fit by likelihood explains nothing: noise as large as the
+# signal leaves 0.7, and nothing but noise 0.95 and more.
+LIKELIHOOD_ALL_NOISE = 0.9
+# Share of the entries that are sure to be seen, and may be missing by chance or by a fit that is off here and there.
+LIKELIHOOD_MISSING = 0.02
+
+# --- auto.escalate ---------------------------------------------------------------------------------------------------
+
+# Two starts that end within this share of the same objective have found the same point.
+ESCALATE_AGREEMENT = 1e-3
+# A further start is followed to its end if it leads lower by this share.
+ESCALATE_LOWER = 1e-4
+# Past the counting limit a perfect fit is one of many: a relative gradient norm this small will do.
+ESCALATE_PERFECT = {"float64": 1e-9, "float32": 1e-4}
+# Relative residual of a fit that has all its digits.
+ESCALATE_SHARP = {"float64": 1e-12, "float32": 1e-5}
+
+# --- auto.refined ----------------------------------------------------------------------------------------------------
+
+# Noise of a smaller share of the seen entries' size moves too few of them across the threshold to bend a fit.
+REFINED_NOISE_MATTERS = 0.01
+# A relative gradient norm at which a fit by likelihood is known far better than noise allows.
+REFINED_CONVERGED = {"float64": 1e-12, "float32": 2e-7}
+# Two fits by likelihood are the same if their −log differ by less: a tenth of what a standard error costs.
+REFINED_SAME = 0.05
+
+# --- uncertainty.covariance ------------------------------------------------------------------------------------------
+
+# Eigenvalues below this are zero but for rounding.
+COVARIANCE_ZERO = 1e-11
+# An entry that the kernel moves by more than this share of what a direction of that length can is open. The kernel is
+# known to about rounding over the gap to the next eigenvalue.
+COVARIANCE_OPEN = 1e-4
+
+# --- uncertainty.error_bars ------------------------------------------------------------------------------------------
+
+# The row formula counts as accurate while it makes standard errors too small by no more than this share, on average
+# over random unseen entries. Each of these probes is one solve, to the second tolerance.
+ERROR_BARS_ACCURATE, ERROR_BARS_PROBED = 0.03, 1e-3
+
+# --- uncertainty.sensitivity -----------------------------------------------------------------------------------------
+
+# A direction of U with less than this share of its largest singular value is rounding, not part of its span.
+SENSITIVITY_SPAN = {"float64": 1e-12, "float32": 1e-5}
+# Preconditioned residual at which a solve ends, as a share of the first.
+SENSITIVITY_SOLVED = 1e-6
+# An entry that a random direction in the kernel moves by more than this share of the direction's own size is open.
+SENSITIVITY_OPEN = 1e-3
+
+# --- uncertainty.rivals ----------------------------------------------------------------------------------------------
+
+# The squares of a rival may be higher by this many times σ²; and it differs by more than so many standard errors.
+RIVALS_NEARLY_AS_LOW, RIVALS_APART = 20.0, 4.0

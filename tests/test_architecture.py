@@ -40,6 +40,7 @@ ROOMS = [
     "results",
     "complete",
     "complete_distances",
+    "complete_rectangular",
     "certify",
     "compare",
     "estimators",
@@ -64,6 +65,7 @@ MANY_PARAMETERS = {
     "unrelu.compare.compare": FRONT_DOOR,
     "unrelu.complete.complete": FRONT_DOOR,
     "unrelu.complete_distances.complete_distances": FRONT_DOOR,
+    "unrelu.complete_rectangular.complete_rectangular": FRONT_DOOR,
     "unrelu.estimators.distances.DistanceCompleter.__init__": SKLEARN,
     "unrelu.estimators.psd.PSDCompleter.__init__": SKLEARN,
     "unrelu.experiments.reproduce.reproduce": PUBLIC,
@@ -212,7 +214,9 @@ def test_functions_inside_others_are_seen():
 
 
 # Who may ask which loss, kernel or problem it has: where they are made. Everybody else asks what they can do.
-FRONT_DOORS = ("unrelu.complete", "unrelu.complete_distances", "unrelu.certify", "unrelu.compare")
+FRONT_DOORS = tuple(
+    f"unrelu.{name}" for name in ("complete", "complete_distances", "complete_rectangular", "certify", "compare")
+)
 MAY_ASK_FOR_KINDS = ("unrelu.model.losses", "unrelu.kernels", *FRONT_DOORS)
 KINDS = {kind.__name__ for kind in (Loss, *LOSSES.values())} | {
     node.name

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from unrelu.compare import compare
     from unrelu.complete import complete
     from unrelu.complete_distances import complete_distances
+    from unrelu.complete_rectangular import complete_rectangular
     from unrelu.data.limits import Limits
     from unrelu.data.source import Source
     from unrelu.distances.edges import EdgeList
@@ -61,11 +62,12 @@ if TYPE_CHECKING:
         Stagnation,
     )
     from unrelu.model.factors import Factors, Symmetric, TwoSided
-    from unrelu.model.losses import Loss, Observed, OneSided
+    from unrelu.model.losses import Censored, Loss, Observed, OneSided
     from unrelu.results.certificate import Certificate
     from unrelu.results.comparison import Comparison
     from unrelu.results.completion import Completion
     from unrelu.results.distances import DistanceCompletion
+    from unrelu.results.rectangular import RectangularCompletion
     from unrelu.solvers import ADMM, GNMR, PAM, SDP, Direct, GaussNewton, GradientDescent, MomentumPAM, ScaledGD, Solver
     from unrelu.starts import (
         Clique,
@@ -92,6 +94,7 @@ __all__ = [
     "PAM",
     "SDP",
     "Auto",
+    "Censored",
     "Certificate",
     "Clique",
     "Comparison",
@@ -125,6 +128,7 @@ __all__ = [
     "RandomSpectral",
     "RankIncreasing",
     "Record",
+    "RectangularCompletion",
     "RelativeGradientNormBelow",
     "ScaledGD",
     "Shrinking",
@@ -143,6 +147,7 @@ __all__ = [
     "compare",
     "complete",
     "complete_distances",
+    "complete_rectangular",
 ]
 
 # Where the names live. They are loaded when first asked for: the command must be able to obey Ctrl-C before NumPy is
@@ -154,6 +159,7 @@ _HOMES = {
     "compare": "compare",
     "complete": "complete",
     "complete_distances": "complete_distances",
+    "complete_rectangular": "complete_rectangular",
     "data.limits": "Limits",
     "data.source": "Source",
     "distances.edges": "EdgeList",
@@ -163,10 +169,11 @@ _HOMES = {
     "loop.stopping": "DetailBelow GradientNormBelow MaxIterations MaxSeconds ObjectiveBelow RelativeGradientNormBelow "
     "Stagnation",
     "model.factors": "Factors Symmetric TwoSided",
-    "model.losses": "Loss Observed OneSided",
+    "model.losses": "Censored Loss Observed OneSided",
     "results.certificate": "Certificate",
     "results.comparison": "Comparison",
     "results.completion": "Completion",
+    "results.rectangular": "RectangularCompletion",
     "results.distances": "DistanceCompletion",
     "solvers": "ADMM GNMR PAM SDP Direct GaussNewton GradientDescent MomentumPAM ScaledGD Solver",
     "starts": "Clique Gaussian RandomFill RandomImputation RandomSpectral RankIncreasing Shrinking Spectral Start "

@@ -36,7 +36,7 @@ from unrelu.solvers import Solver
 from unrelu.starts import Given
 from unrelu.uncertainty.noise import pairs_checked
 
-__all__ = ["complete"]
+__all__ = ["chosen_loss", "complete", "found_by"]
 
 
 @owning_the_cores()
@@ -146,7 +146,7 @@ def complete(
     n = observations.size
     rank = rank_checked(rank, n)
     strategy = strategy_of(method, _given(start))
-    chosen_loss, either = _loss(loss, strategy, observations)
+    loss_chosen, either = chosen_loss(loss, strategy, observations)
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
     truth = None if truth is None else truth_checked(truth, n, observations.labels)
     pairs = pairs_checked(pairs)
@@ -154,7 +154,7 @@ def complete(
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
 
-    posed = problem_of(problem)(observations, rank, chosen_loss, kernel_of(kernel))
+    posed = problem_of(problem)(observations, rank, loss_chosen, kernel_of(kernel))
     posed = problem_checked(posed, strategy.solver)
     strategy = strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
@@ -165,7 +165,7 @@ def complete(
         with budget(stopping.time_limit, phases) as clock:
             # Where only zeros were seen there is nothing to search.
             found = strategy if posed.norm > 0 else Once(strategy.solver)
-            attempts = _found(found, task)
+            attempts = found_by(found, task)
     completion = replace(
         _completion(task, attempts),
         method=strategy.method,
@@ -181,7 +181,7 @@ def complete(
     return completion
 
 
-def _found(strategy: Strategy, task: Task) -> Attempts:
+def found_by(strategy: Strategy, task: Task) -> Attempts:
     """What a strategy finds; or, if it did not end when somebody wanted the answer, its best attempt so far."""
     try:
         attempts = strategy.find(task)
@@ -194,7 +194,7 @@ def _found(strategy: Strategy, task: Task) -> Attempts:
     return attempts
 
 
-def _loss(loss: Any, strategy: Strategy, observations: Observations) -> tuple[Loss, bool]:
+def chosen_loss(loss: Any, strategy: Strategy, observations: Observations) -> tuple[Loss, bool]:
     """The loss that is named, or the method's own, one that it can minimise; and whether squares may do instead."""
     solver = strategy.solver
     if isinstance(loss, str) and loss == "auto":

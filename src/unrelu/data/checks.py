@@ -93,17 +93,22 @@ class _Faults:
             return (values > low) & (values < high)
 
 
-def counted(source: Source, faults: _Faults | None = None) -> Counts:
-    """What one pass over the values counts; with ``faults`` it also finds everything wrong there."""
-    size = source.shape[0]
+def counted(source: Source, faults: _Faults | None = None, *, table: bool = False) -> Counts:
+    """What one pass over the values counts; with ``faults`` it also finds everything wrong there.
+
+    Of a ``table`` rows and columns are counted one after the other, of a symmetric matrix together.
+    """
+    size, width = source.shape
+    shift, total = (size, size + width) if table else (0, size)
     stored = source.coordinates()
     if stored is not None:
         rows, cols, values = stored
         if faults is not None:
             faults.look_at_places(rows, cols, values)
-        per_row = np.asarray(sum(np.bincount(place, minlength=size) for place in (rows, cols)), np.int64)
+        places = (rows, cols + shift)
+        per_row = np.asarray(sum(np.bincount(place, minlength=total) for place in places), np.int64)
         return Counts(per_row, int(values.size), _norm(values))
-    per_row, count, norm = np.zeros(size, np.int64), 0, 0.0
+    per_row, count, norm = np.zeros(total, np.int64), 0, 0.0
     for start, values in source.bands():
         if values.shape[1:] != source.shape[1:] or start + len(values) > size:
             raise InputError(
@@ -115,16 +120,16 @@ def counted(source: Source, faults: _Faults | None = None) -> Counts:
             faults.look_at(start, values, present)
         in_row = present.sum(axis=1)
         per_row[start : start + len(values)] += in_row
-        per_row += present.sum(axis=0)
+        per_row[shift:] += present.sum(axis=0)
         count += int(in_row.sum())
         norm = hypot(norm, _norm(np.where(present, values, 0)))
     return Counts(per_row, count, norm)
 
 
-def checked(source: Source, limits: Limits, labels: tuple[Any, ...] | None = None) -> Counts:
+def checked(source: Source, limits: Limits, labels: tuple[Any, ...] | None = None, *, table: bool = False) -> Counts:
     """The counts, or the error that says what is wrong; entries go by their labels, if there are any."""
     faults = _Faults(limits, source.shape)
-    counts = counted(source, faults)
+    counts = counted(source, faults, table=table)
     if faults.infinite.count:
         raise InputError(
             f"X must be finite where it was seen, got {faults.infinite.count} infinite entries, at "
@@ -140,7 +145,8 @@ def checked(source: Source, limits: Limits, labels: tuple[Any, ...] | None = Non
         )
     if counts.count == 0:
         raise InputError("X must have at least one seen entry, got none; there is nothing to complete from")
-    _refuse_one_triangle(source, limits)
+    if not table:
+        _refuse_one_triangle(source, limits)
     _refuse_a_threshold_out_of_reach(source, limits, counts)
     return counts
 
@@ -174,7 +180,7 @@ def _refuse_a_threshold_out_of_reach(source: Source, limits: Limits, counts: Cou
     """Beside a threshold with none of the digits of the data, absence would drown what was seen."""
     marked = 0 if limits.unknown is None else int(np.count_nonzero(limits.unknown))
     threshold = limits.threshold
-    if threshold is None or (counts.norm and counts.count + marked == source.shape[0] ** 2):
+    if threshold is None or (counts.norm and counts.count + marked == source.shape[0] * source.shape[1]):
         return
     size, digits = counts.norm / np.sqrt(counts.count), np.finfo(source.dtype)
     if abs(threshold) * float(digits.eps) > (size or float(digits.eps) * float(digits.max) / 16):

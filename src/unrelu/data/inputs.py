@@ -14,7 +14,7 @@ from unrelu.base.errors import InputError, positions
 from unrelu.data.source import Source, source_checked
 from unrelu.data.table import Table
 
-__all__ = ["read_mask", "read_values", "same_labels", "square_size"]
+__all__ = ["read_mask", "read_table", "read_table_mask", "read_values", "same_labels", "square_size"]
 
 # What to do about a matrix that is not.
 SQUARE = (
@@ -88,14 +88,49 @@ def _canonical(X: Any) -> Any:
     return data
 
 
-def _from_frame(X: Any) -> tuple[Any, tuple[Any, ...]]:
+def read_table(X: Any) -> tuple[Any, tuple[Any, ...] | None, tuple[Any, ...] | None]:
+    """The values of a rectangular matrix, with the labels of its rows and of its columns if it has any."""
+    rows = columns = None
+    if isinstance(X, Table):
+        data, rows, columns = read_values(X.values)[0], X.rows, X.columns
+    elif hasattr(X, "to_numpy") and hasattr(X, "index") and hasattr(X, "columns"):
+        data, rows, columns = _frame_values(X), tuple(X.index), tuple(X.columns)
+    else:
+        data, _ = read_values(X)
+    if len(data.shape) != 2 or 0 in data.shape:
+        raise InputError(f"X must be a table with rows and columns (2-D), got data of shape {data.shape}")
+    return data, rows or None, columns or None
+
+
+def read_table_mask(unknown: Any, shape: tuple[int, int]) -> Bools:
+    """A mask of the shape of a table."""
+    mask = np.asarray(unknown)
+    if mask.shape != shape:
+        raise InputError(f"unknown must have the shape of X, {shape}, got {mask.shape}")
+    if mask.dtype.kind != "b" and not np.isin(mask, (0, 1)).all():
+        raise InputError(
+            f"unknown must be True or 1 where an entry is unknown and False or 0 elsewhere, got {mask.dtype}"
+        )
+    return mask.astype(bool)
+
+
+def _frame_values(X: Any) -> Any:
+    """The numbers of a data frame."""
     for name, kind in X.dtypes.items():
         if getattr(kind, "kind", "O") not in "iuf":
             raise InputError(
                 f"X must hold numbers, but column {name!r} has dtype {kind}; convert it with pandas.to_numeric, or "
                 f"make it the index with X.set_index({name!r}) if it holds the labels"
             )
-    rows, cols = list(X.index), list(X.columns)
+    single = {str(kind).lower() for kind in X.dtypes} <= {"float32", "float16"}
+    dtype = np.dtype(np.float32 if single else np.float64)
+    if set(X.dtypes) == {dtype}:
+        return X.to_numpy()
+    return X.to_numpy(dtype=dtype, na_value=np.nan)
+
+
+def _from_frame(X: Any) -> tuple[Any, tuple[Any, ...]]:
+    values, rows, cols = _frame_values(X), list(X.index), list(X.columns)
     if len(rows) != len(cols):
         raise InputError(f"X must be square, got {len(rows)} rows and {len(cols)} columns{SQUARE}")
     for k, (row, col) in enumerate(zip(rows, cols, strict=True)):
@@ -105,11 +140,7 @@ def _from_frame(X: Any) -> tuple[Any, tuple[Any, ...]]:
                 f"index and columns of X must carry the same labels in the same order, but label {k} is {row!r} in the "
                 f"index and {col!r} in the columns ({why}); use X.loc[labels, labels], or X.to_numpy() to drop them"
             )
-    single = {str(kind).lower() for kind in X.dtypes} <= {"float32", "float16"}
-    dtype = np.dtype(np.float32 if single else np.float64)
-    if set(X.dtypes) == {dtype}:
-        return X.to_numpy(), tuple(rows)
-    return X.to_numpy(dtype=dtype, na_value=np.nan), tuple(rows)
+    return values, tuple(rows)
 
 
 def _floats(array: NDArray[Any], name: str, *, copy: bool = False, hide: Bools | None = None) -> Array:

@@ -17,7 +17,7 @@ from unrelu.data.inputs import read_mask, read_values, square_size
 from unrelu.data.limits import Limits
 from unrelu.data.source import Place, Source, source_of
 
-__all__ = ["Observations"]
+__all__ = ["Observations", "threshold_checked"]
 
 # The largest power of four that is a double.
 LARGEST_UNIT = 511
@@ -68,7 +68,7 @@ class Observations:
         """Check the caller's matrix; it is not changed, and copied only where that cannot be avoided."""
         if not isinstance(seen, str) or seen not in ("above", "below"):
             raise unknown_name("side seen", seen, ["above", "below"])
-        threshold = _threshold(threshold)
+        threshold = threshold_checked(threshold)
         data, labels = read_values(X)
         n = square_size(data, "X")
         source = source_of(data)
@@ -139,6 +139,10 @@ class Observations:
     def absence_says(self) -> Literal["below", "above", "between", "nothing"]:
         """On which side of its limit an unseen entry lies."""
         return self.limits.side
+
+    def frame_numbers(self, rank: int) -> int:
+        """How many numbers of a factor choose its frame, and no entry: a rotation, or for a table any r×r matrix."""
+        return rank * (rank - 1) // 2 if self.source.cut is None else rank * rank
 
     @property
     def empty_rows(self) -> Indices:
@@ -213,6 +217,8 @@ class Observations:
             most = most - np.where(own, unknown[rows, cols], unknown[rows, cols].astype(np.uint8) + unknown[cols, rows])
         if self._diagonal_is_unknown:
             most = np.where(own, 0, most)
+        if self.source.cut is not None:
+            most = np.where((rows < self.source.cut) == (cols < self.source.cut), 0, most)
         return np.maximum(told, most).astype(np.uint8)
 
     def absent(self, rows: slice, cols: slice, values: Array) -> Bools:
@@ -228,18 +234,21 @@ class Observations:
             if start < stop:
                 diagonal = np.arange(start, stop)
                 absent[diagonal - rows.start, diagonal - cols.start] = False
-        return absent
+        exists = self.source.exists(rows, cols)
+        return absent if exists is None else absent & exists
 
     def absent_pairs(self, rows: Indices, cols: Indices, seen: Bools) -> Bools:
         """Which pairs of a block are unseen because of their value, given which were ``seen`` in either order."""
         if self.limits.nothing:
             return np.zeros(seen.shape, dtype=bool)
         absent = ~seen
-        if self.limits.unknown is not None:
-            absent &= ~(self.limits.unknown[np.ix_(rows, cols)] & self.limits.unknown[np.ix_(cols, rows)].T)
+        unknown, mirrored = self.limits.unknown_in(rows, cols), self.limits.unknown_in(cols, rows)
+        if unknown is not None and mirrored is not None:
+            absent &= ~(unknown & mirrored.T)
         if self._diagonal_is_unknown:
             absent &= rows[:, None] != cols[None, :]
-        return absent
+        exists = self.source.exists(rows, cols)
+        return absent if exists is None else absent & exists
 
     def bounds(self, rows: Indices, cols: Indices, seen: Bools | None = None) -> tuple[Floats, Floats]:
         """The interval, in units of ``unit``, that each unseen pair of a block lies in by what absence says of it.
@@ -265,7 +274,8 @@ class Observations:
         return self.absence_says == "below" and ((self.threshold or 0.0) <= 0 or not self.diagonal_seen)
 
 
-def _threshold(threshold: Any) -> float | None:
+def threshold_checked(threshold: Any) -> float | None:
+    """A finite number, or None if absence says nothing."""
     if threshold is not None and not is_number(threshold):
         raise InputError(f"threshold must be a finite number, or None if absence says nothing; got {threshold!r}")
     return None if threshold is None else float(threshold)

@@ -56,6 +56,13 @@ class Source:
     # Whether blocks may be asked for by several threads at once; else only the caller's own asks.
     thread_safe: ClassVar[bool] = False
 
+    # The row and column at which blocks of another kind begin, if there are any.
+    cut: int | None = None
+
+    def exists(self, rows: Place, cols: Place) -> Bools | None:
+        """Which entries of a block there are at all; None: all of them."""
+        return None
+
     def block(self, rows: Place, cols: Place) -> Array:
         """Values of a block, NaN where nothing was seen; it is not written to."""
         raise InputError(f"{type(self).__name__} must have block(rows, cols), which every source has")

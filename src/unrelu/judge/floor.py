@@ -116,14 +116,14 @@ def _larger(blocks: list[NDArray[np.intp]], rank: int) -> list[NDArray[np.intp]]
 
 
 def unknowns_and_pairs(problem: PSDProblem) -> tuple[int, int]:
-    """How many numbers the rank leaves free, nr − r(r−1)/2, and how many distinct pairs were seen."""
+    """How many numbers the rank leaves free, nr less those of a frame, and how many distinct pairs were seen."""
     r = problem.rank
 
     def count(pairs: PairsSeen) -> int:
         seen = pairs.seen > 0
         return int(np.count_nonzero(np.triu(seen) if pairs.diagonal else seen))
 
-    return problem.size * r - r * (r - 1) // 2, problem.kernel.total(count)
+    return problem.size * r - problem.observations.frame_numbers(r), problem.kernel.total(count)
 
 
 def noiseless(problem: PSDProblem, value: float, *, loosely: bool = False) -> bool:

@@ -61,7 +61,12 @@ class Leftover:
         probes = np.eye(n) if n <= 2 * PROBES else np.random.default_rng(0).choice([-1.0, 1.0], (n, PROBES))
         seen = posed.kernel.residual_times(factor, probes.astype(problem.dtype)).astype(np.float64)
         squares = float(np.sum(seen * seen)) / (1 if n <= 2 * PROBES else PROBES)
-        return cls(max(-value, 0.0) / (2 * float(np.sqrt(squares / n))) if squares > 0 else 0.0, n)
+        cut = problem.observations.source.cut
+        if cut is None:
+            most = 2 * float(np.sqrt(squares / n))
+        else:  # of an m×n table √m + √n times the root mean square; its entries stand here twice
+            most = float((np.sqrt(cut) + np.sqrt(n - cut)) * np.sqrt(squares / 2 / (cut * (n - cut))))
+        return cls(max(-value, 0.0) / most if most > 0 else 0.0, n)
 
     @property
     def most(self) -> float:
@@ -87,6 +92,8 @@ def on_likelihood(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: 
     if residual <= FLOOR_NOISELESS[problem.dtype.name]:
         return Verdict(Stop.FITTED, f"{said}; the data are fitted to rounding, and no noise is left ({words})")
     noise = problem.loss.noise if point.loss is None else point.loss.noise
+    if noise is None:  # of squares
+        noise = problem.misfit_at(point) / float(np.sqrt(problem.observations.count)) * problem.unit
     level = f"noise of {noise:.3g}"
     left = Leftover.of(problem, outcome)
     told = evidence.plain or problem.size >= MANY_ROWS

@@ -18,7 +18,7 @@ from unrelu.base.arrays import Array, Floats
 from unrelu.data.observations import Observations
 from unrelu.kernels.line import Sampled
 from unrelu.kernels.memory import require_memory
-from unrelu.kernels.pairs import edges, pair_block
+from unrelu.kernels.pairs import pair_block, places
 from unrelu.kernels.protocol import PairsSeen
 from unrelu.kernels.threads import map_chunks
 from unrelu.kernels.tiles import Tile, added, weighted_matrix
@@ -76,10 +76,8 @@ class GeneralKernel:
         n, self.size, self.dtype = observations.size, observations.size, observations.dtype
         self.bounded = not self._observations.limits.nothing
         require_memory(n * n * (self.dtype.itemsize + 2), f"a {n}×{n} matrix")
-        bands = edges(n)
-        places = [(rows, cols) for first, rows in enumerate(bands) for cols in bands[first:]]
         self._threads = observations.source.thread_safe
-        numbered = list(enumerate(places))
+        numbered = list(enumerate(places(observations)))
         self._tiles = map_chunks(lambda place: self._pack(place[0], *place[1]), numbered, threads=self._threads)
         wanted = min(CHUNKS, len(self._tiles))
         self._chunks = [self._tiles[k::wanted] for k in range(wanted)]

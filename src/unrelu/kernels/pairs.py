@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from unrelu.data.observations import Observations
 
-__all__ = ["PairBlock", "edges", "pair_block"]
+__all__ = ["PairBlock", "edges", "pair_block", "places"]
 
 # 256² doubles are half a megabyte: a tile and its scratch stay in a core's second-level cache.
 TILE = 256
@@ -31,6 +31,16 @@ def edges(n: int, tile: int = TILE) -> list[slice]:
     pieces = -(-n // tile)
     cuts = [n * k // pieces for k in range(pieces + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(cuts)]
+
+
+def places(observations: Observations) -> list[tuple[slice, slice]]:
+    """The tiles of the upper triangle; of a table in a symmetric matrix only those that hold something of it."""
+    n, cut = observations.size, observations.source.cut
+    if cut is None:
+        bands = edges(n)
+        return [(rows, cols) for first, rows in enumerate(bands) for cols in bands[first:]]
+    columns = [slice(cut + cols.start, cut + cols.stop) for cols in edges(n - cut)]
+    return [(rows, cols) for rows in edges(cut) for cols in columns]
 
 
 @dataclass(frozen=True, eq=False)

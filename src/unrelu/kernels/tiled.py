@@ -16,7 +16,7 @@ from unrelu.base.arrays import Array
 from unrelu.data.observations import Observations
 from unrelu.kernels.line import Quartic
 from unrelu.kernels.memory import require_memory
-from unrelu.kernels.pairs import edges, pair_block
+from unrelu.kernels.pairs import pair_block, places
 from unrelu.kernels.protocol import PairsSeen
 from unrelu.kernels.threads import map_chunks
 from unrelu.kernels.tiles import Tile, added, weighted_matrix
@@ -60,9 +60,7 @@ class TiledKernel:
         # The hinge acts where UUᵀ − τ has this sign.
         self._wrong: Callable[..., Any] = np.greater if observations.absence_says == "below" else np.less
         require_memory(n * n // 2 * (dtype.itemsize + (3 if self.bounded else 1)), f"a {n}×{n} matrix")
-        bands = edges(n)
-        places = [(rows, cols) for first, rows in enumerate(bands) for cols in bands[first:]]
-        numbered = list(enumerate(places))
+        numbered = list(enumerate(places(observations)))
         packed = []
         for first in range(0, len(numbered), AT_ONCE):  # between two parts a call can end
             some, threads = numbered[first : first + AT_ONCE], observations.source.thread_safe

@@ -240,6 +240,14 @@ class PSDProblem:
         inverse = ((basis / np.maximum(eigenvalues + damping, floor)) @ basis.T).astype(U.dtype)
         return lambda D: D @ inverse
 
+    def turns(self, U: Floats) -> Floats:
+        """Directions of the factor in which no entry changes, an array of shape (n, r, count): UK with K skew."""
+        n, r = U.shape
+        turns = np.zeros((n, r, r * (r - 1) // 2))
+        for k, (a, b) in enumerate(zip(*np.triu_indices(r, 1), strict=True)):
+            turns[:, a, k], turns[:, b, k] = U[:, b], -U[:, a]
+        return turns
+
     def begun(self, left: Array, right: Array) -> tuple[Array, Array]:
         """As they are: a method with one factor takes the first."""
         return left, right

@@ -25,7 +25,7 @@ from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.likelihood import bars_of
 from unrelu.uncertainty.rivals import rows_with_rivals
 
-__all__ = ["PSDWitnesses", "RowsKnown", "Silent", "Witnesses", "witnesses_for"]
+__all__ = ["PSDWitnesses", "RowsKnown", "Silent", "Witnesses", "likelihood_of", "witnesses_for"]
 
 
 class _Answer(Protocol):
@@ -80,7 +80,7 @@ class PSDWitnesses:
             found = determine(observations, factor, error, misfit, rng, at_floor=completion.at_floor)
             if completion.verdict.code is Stop.FITTED_TO_NOISE:
                 known = found.determined, completion.pairs
-                rivals = rows_with_rivals(observations, factor, known, _likelihood(completion), rng)
+                rivals = rows_with_rivals(observations, factor, known, likelihood_of(completion), rng)
                 found = found.at_most_local(rivals)
             return RowsKnown(observations, error, found)
 
@@ -89,7 +89,7 @@ class PSDWitnesses:
         rank = completion.factor.shape[1]
         doubt = beyond_rank(rank) if completion.verdict.code is Stop.BEST_OF_RANK else None
         options = dict(pairs=completion.pairs, determined=determined, doubt=doubt)
-        return bars_of(completion.factor, seen, _likelihood(completion), **options)
+        return bars_of(completion.factor, seen, likelihood_of(completion), **options)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Silent:
         raise InputError("error bars are known for positive semidefinite completions only; this one has two factors")
 
 
-def _likelihood(completion: _Answer) -> Loss | None:
+def likelihood_of(completion: Any) -> Loss | None:
     """The likelihood that was fitted, at its noise level; None for squares."""
     if completion.sigma is None:
         return None

@@ -74,7 +74,7 @@ class GaussNewton(Solver[_State]):
     stopping: str = "relative"
 
     name = "gauss-newton"
-    needs = ("line", "curvature", "curvature_matrix", "hessian", "preconditioner", "stiffness", "rounding")
+    needs = ("line", "curvature", "curvature_matrix", "hessian", "preconditioner", "stiffness", "rounding", "turns")
     squared_only = False
     # Its last steps are so short of cost that it may as well go down to rounding, with a margin.
     default_tol: ClassVar = {"float64": 1e-15, "float32": 2e-7}
@@ -153,8 +153,8 @@ class GaussNewton(Solver[_State]):
 def _direct(problem: PSDProblem, point: Point, *, whole: bool) -> Array:
     """The direction from the matrix itself; ``whole``: with the Hessian's, where that is positive definite.
 
-    Rotations D = UK, K skew, are directions in which nothing changes. The gradient has no part along them, and with
-    their squares added to the matrix neither has the solution.
+    Rotations D = UK, K skew, are directions in which nothing changes, and a problem may have more of them. The gradient
+    has no part along them, and with their squares added to the matrix neither has the solution.
     """
     U = point.factor.astype(np.float64)
     n, r = U.shape
@@ -162,10 +162,7 @@ def _direct(problem: PSDProblem, point: Point, *, whole: bool) -> Array:
     largest = max(float(np.linalg.norm(U, 2)) ** 2, float(np.finfo(np.float64).tiny))
     stiff = 2 * problem.stiffness
     shift = DAMPING * point.gradient_norm / np.sqrt(largest) + GAUSS_NEWTON_SMALLEST_SHARE * stiff * largest
-    turns = np.zeros((n, r, r * (r - 1) // 2))
-    for k, (a, b) in enumerate(zip(*np.triu_indices(r, 1), strict=True)):
-        turns[:, a, k], turns[:, b, k] = U[:, b], -U[:, a]
-    turns = turns.reshape(n * r, -1)
+    turns = problem.turns(U).reshape(n * r, -1)
     for with_residual in (True, False) if whole else (False,):
         matrix = problem.curvature_matrix(point, whole=with_residual)
         matrix += stiff * turns @ turns.T

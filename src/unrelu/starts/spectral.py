@@ -54,6 +54,8 @@ class Filled(Start):
             vectors = vectors * np.sqrt(np.maximum(values, SPECTRAL_SMALLEST * max(values[0], 0.0)))
         if self.scaled:
             vectors = vectors * np.sqrt(observations.unit)
+        if observations.source.cut is not None:
+            vectors = vectors * np.sqrt(2.0)  # [u; v]/√2 of a singular pair: the two halves share its length
         factor = vectors.astype(observations.dtype)
         # Nothing speaks for any value in a row of which nothing was seen: least norm.
         factor[observations.empty_rows] = 0

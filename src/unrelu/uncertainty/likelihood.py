@@ -78,7 +78,8 @@ class LikelihoodBars(ErrorBars):
         m, r = rows.basis.shape
         values = count if self._one else observations.count
         pairs = "one" if self._one else "independent"
-        return noise_of_likelihood(self.sigma, self.given, values, m * r - frames * (r * (r - 1) // 2), pairs)
+        unknowns = m * r - frames * observations.frame_numbers(r)
+        return noise_of_likelihood(self.sigma, self.given, values, unknowns, pairs)
 
 
 def bars_of(factor: Array, observations: Observations, loss: Loss | None, **options: Any) -> ErrorBars:

@@ -55,7 +55,7 @@ def noise_of_residuals(kernel: Kernel, observations: Observations, U: Array, row
     """σ̂² = Σ residual² over the degrees of freedom; ``frames`` pieces have a rotation of their own each."""
     count, once, weighted = pair_residuals(kernel, U)
     m, r = rows.basis.shape
-    unknowns = m * r - frames * (r * (r - 1) // 2)  # every piece has a frame of its own, which does not count
+    unknowns = m * r - frames * observations.frame_numbers(r)  # every piece has a frame of its own: it does not count
     values, squares = (count, once) if rows.one else (observations.count, weighted + 4 * kernel.constant)
     freedom, pairs = values - unknowns, "one" if rows.one else "independent"
     what = f"{values} seen {'pairs with one noise each' if rows.one else 'entries with a noise each'}"

@@ -43,6 +43,15 @@ OUTSIDE_VANISHED, OUTSIDE_GAINED = 1e-15, 1e-14
 # Conjugate gradients end at this share of the first residual, both squared: three digits of a step are enough.
 OUTSIDE_SOLVED = 1e-6
 
+# --- placing.table ---------------------------------------------------------------------------------------------------
+
+# A block starts a placement if its r-th singular value is above this share of its first.
+TABLE_SEED = 1e-6
+# A row is placed by columns whose weakest direction is so many times what rounding has done to them.
+TABLE_KNOWN = 4.0
+# In one wave those are placed whose weakest direction is within this factor of the best: the others wait for more.
+TABLE_WORSE = 3.0
+
 # --- placing.attach --------------------------------------------------------------------------------------------------
 
 # Normal equations are trusted while the eigenvalues of a row's normal matrix keep this ratio: the condition is then at

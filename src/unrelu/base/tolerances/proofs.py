@@ -185,3 +185,13 @@ CERTIFY_BEYOND = 1e-6
 # Directions in which rows have less than this share of the strongest are not spanned by them: fits leave 1e-12 of
 # directions that are not there.
 CERTIFY_SPANNED = 1e-9
+
+# --- proofs.table ----------------------------------------------------------------------------------------------------
+
+# A fit agrees with the data if it misses no seen entry by more than this share of the lengths of its row and column.
+TABLE_AGREES = {"float64": 1e-9, "float32": 1e-3}
+# A row or column is placed if rounding moves it by no more than this share of its length; a block starts a body if its
+# r-th singular value is above this share of its first.
+TABLE_PLACED = 1e-6
+# Two bodies have one frame if the equations between them have no direction weaker than this share of the strongest.
+TABLE_GLUED = 1e-6

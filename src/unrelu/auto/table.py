@@ -1,0 +1,149 @@
+"""What ``auto`` does with a table: one start after the other, the cheapest first; by likelihood if there is noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from unrelu.auto.escalate import EXPLORING
+from unrelu.auto.likelier import chosen_because, likelier, noise_share
+from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Task
+from unrelu.base.arrays import Array
+from unrelu.base.budget import OutOfTime, phase
+from unrelu.base.tolerances import ESCALATE_AGREEMENT, ESCALATE_LOWER, ESCALATE_SHARP, REFINED_NOISE_MATTERS
+from unrelu.judge.floor import noiseless, unknowns_and_pairs
+from unrelu.judge.likelihood import Fits, Leftover, on_likelihood
+from unrelu.loop.history import Stop
+from unrelu.loop.run import Outcome
+from unrelu.placing.table import table_placement
+from unrelu.problems.psd import PSDProblem
+from unrelu.problems.rectangular import balanced
+from unrelu.starts.continuation import shrunk, staircase, wider
+from unrelu.starts.spectral import Tailored
+
+__all__ = ["complete_table"]
+
+# Further random starts, where the table is small.
+RESTARTS, SMALL = 12, 200
+
+
+def complete_table(task: Task) -> Attempts:
+    """The best of several starts in squares, and from there by likelihood where noise decides what is seen."""
+    problem = task.problem
+    plain = problem.simpler or problem
+    inner = task if plain is problem else replace(task, problem=plain, journal=Journal())
+    try:
+        name, best, tried, agreed = _searched(inner)
+    except (KeyboardInterrupt, OutOfTime):
+        if inner is not task:
+            task.journal.take(inner.journal)
+        raise
+    if inner is not task:
+        task.journal.attempts += inner.journal.attempts
+    nobody = np.zeros(0, np.intp)
+    squares = Attempts(replace(best, history=inner.history), name, tried, nobody, plain)
+    cut = best.verdict.code in CUT_SHORT
+    exact = noiseless(plain, best.point.value)
+    unknowns, pairs = unknowns_and_pairs(plain)
+    worth = noise_share(plain, best.point.value) > REFINED_NOISE_MATTERS and pairs > unknowns
+    if plain is problem or cut or exact or (task.either and not worth):
+        words = f"{plain.loss.name} loss, tried {', '.join(dict.fromkeys(tried))}"
+        verdict = best.verdict if cut else on_likelihood(plain, best, Fits(agreed, False, tried), words)
+        return replace(squares, outcome=replace(squares.outcome, verdict=verdict))
+    start, found, names, same = likelier(task, squares, lambda: _tailored(task))
+    if found.verdict.code not in CUT_SHORT:
+        words = f"{chosen_because(task, plain, squares)}{problem.loss.name} loss, tried {', '.join(names)}"
+        found = replace(found, verdict=on_likelihood(problem, found, Fits(same, False, names), words))
+    return Attempts(replace(found, history=task.history), start, names, nobody, problem)
+
+
+def _tailored(task: Task) -> Array:
+    problem = task.problem
+    root = problem.dtype.type(np.sqrt(problem.unit))
+    return problem.begun(*(2 * (Tailored()(problem.observations, problem.rank, task.rng) / root,)))[0]
+
+
+def _starts(task: Task) -> Iterator[tuple[str, Callable[[Array | None], Array | None]]]:
+    """Names, and what makes a factor from the best so far; None where a start does not exist."""
+    problem, rng, rank = task.problem, task.rng, task.problem.rank
+    cut = problem.observations.source.cut
+    assert cut is not None
+
+    def clique(_: Array | None) -> Array | None:
+        phase("finding fully seen blocks")
+        placement = table_placement(problem.observations, rank, rng)
+        if placement is None:
+            return None
+        factor = placement.factor.astype(problem.dtype)
+        return balanced(factor, cut) if placement.placed.all() else factor
+
+    def increasing(_: Array | None) -> Array:
+        first = problem.at_rank(1)
+        factor = _tailored(replace(task, problem=first))
+        while factor.shape[1] < rank:
+            found = replace(task, problem=problem.at_rank(factor.shape[1])).attempt(
+                "rank-increasing", factor, EXPLORING
+            )
+            factor = wider(problem.at_rank(factor.shape[1]), found.point.factor)
+        return factor
+
+    def wide(_: Array | None) -> Array:
+        most = min(2 * rank, cut, problem.size - cut)
+        return shrunk(problem, _tailored(replace(task, problem=problem.at_rank(most))))
+
+    def random(_: Array | None) -> Array:
+        size = np.sqrt(problem.norm / np.sqrt(problem.observations.count) / np.sqrt(rank))
+        return (size * rng.standard_normal((problem.size, rank))).astype(problem.dtype)
+
+    yield "clique", clique
+    yield "tailored", lambda _: _tailored(task)
+    yield "staircase", lambda best: None if best is None else staircase(problem, best)
+    yield "rank-increasing", increasing
+    yield "shrinking", wide
+    for _ in range(RESTARTS if problem.size <= SMALL else 0):
+        yield "random", random
+
+
+def _searched(task: Task) -> tuple[str, Outcome, tuple[str, ...], bool]:
+    """The best start with its outcome, all that were tried, and whether the lowest objective was found twice."""
+    problem, best, start = task.problem, None, ""
+    tried: list[str] = []
+    values: list[float] = []
+    unknowns, pairs = unknowns_and_pairs(problem)
+    for name, make in _starts(task):
+        if name not in task.plan.starts and name != "random":
+            continue
+        phase(f"starting ({name})")
+        factor = make(None if best is None else best.point.factor)
+        if factor is None:
+            continue
+        phase(f"fitting (from {name})")
+        rule = task.stopping if best is None else task.stopping | EXPLORING
+        outcome = task.attempt(name, factor, rule)
+        if best is not None and outcome.point.value < (1 - ESCALATE_LOWER) * best.point.value:
+            outcome = task.attempt(name, outcome.point.factor)
+        tried.append(name)
+        values.append(outcome.point.value)
+        if best is None or outcome.point.value < best.point.value:
+            best, start = outcome, name
+        if outcome.verdict.code in CUT_SHORT or _enough(problem, best, values) or pairs < unknowns:
+            break
+    assert best is not None
+    return start, best, tuple(tried), _twice(values)
+
+
+def _enough(problem: PSDProblem, best: Outcome, values: list[float]) -> bool:
+    """Whether the fit is exact, or found twice and what it leaves looks like noise."""
+    if noiseless(problem, best.point.value):
+        sharp = ESCALATE_SHARP[problem.dtype.name] * 100.0 * problem.norm
+        return problem.misfit(best.point.value) <= sharp or len(values) >= 3
+    met = best.verdict.converged or best.verdict.code is Stop.STALLED
+    return _twice(values) and met and Leftover.of(problem, best).noise_only
+
+
+def _twice(values: list[float]) -> bool:
+    """Whether the lowest value was found twice."""
+    lowest = sorted(values)[:2]
+    return len(lowest) == 2 and lowest[1] - lowest[0] <= ESCALATE_AGREEMENT * abs(lowest[0])

@@ -1,0 +1,156 @@
+"""The front door for tables: rows and columns of different things."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from unrelu.auto.choices import kernel_of, stopping_of
+from unrelu.auto.rectangular import table_strategy
+from unrelu.auto.strategy import Strategy
+from unrelu.auto.task import Attempts, Task
+from unrelu.base.budget import budget
+from unrelu.base.errors import InputError, is_integer
+from unrelu.base.generators import generator_of
+from unrelu.complete import chosen_loss, found_by
+from unrelu.data.observations import Observations
+from unrelu.data.table_observations import table_observations
+from unrelu.kernels.memory import require_memory
+from unrelu.kernels.threads import owning_the_cores
+from unrelu.loop.history import Record, in_units
+from unrelu.loop.progress import Bar
+from unrelu.loop.stopping import StoppingRule
+from unrelu.model.losses import Loss
+from unrelu.problems.rectangular import RectangularProblem, balanced
+from unrelu.results.rectangular import RectangularCompletion
+from unrelu.solvers import Solver
+
+__all__ = ["complete_rectangular"]
+
+
+@owning_the_cores()
+def complete_rectangular(
+    X: Any,
+    rank: int,
+    *,
+    threshold: Any = 0.0,
+    seen: str = "above",
+    unknown: Any = None,
+    loss: str | Loss = "auto",
+    method: str | Solver[Any] | Strategy | Callable[..., Any] = "auto",
+    start: Any = "auto",
+    tol: float | StoppingRule | None = None,
+    max_iter: int | None = None,
+    truth: Any = None,
+    rng: Any = None,
+    callback: Callable[[Record], object] | None = None,
+    progress: bool = False,
+    kernel: Any = "auto",
+) -> RectangularCompletion:
+    """Complete a table of known rank from the entries beyond a threshold: M ≈ LRᵀ, rows and columns of any number.
+
+    Parameters
+    ----------
+    X : array, masked array, data frame, sparse matrix or source of shape (m, n)
+        NaN where nothing was seen; a data frame brings labels of rows and of columns. Never modified.
+    rank : int
+        Rank of the completed matrix, from 1 to the smaller side.
+    threshold, seen, unknown, loss, tol, max_iter, rng, callback, progress, kernel
+        As in :func:`unrelu.complete`.
+    method : {"auto", "gauss-newton", "gradient-descent"}, Solver or Strategy
+        What minimises F over both factors.
+    start : {"auto", "tailored", …}, Start, or a pair of arrays (L, R)
+        Where a named method begins.
+    truth : array of shape (m, n), optional
+        For history and summaries only, never used in solving.
+
+    Returns
+    -------
+    RectangularCompletion
+
+    Examples
+    --------
+    >>> import numpy as np, unrelu
+    >>> rng = np.random.default_rng(0)
+    >>> M = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 25))
+    >>> found = unrelu.complete_rectangular(np.where(M >= 0, M, np.nan), rank=2, rng=0)
+    >>> found.shape, found.verdict.code.value, bool(np.abs(found.matrix() - M).max() < 1e-8)
+    ((40, 25), 'fitted', True)
+    >>> found.left.shape, found.right.shape
+    ((40, 2), (25, 2))
+    """
+    observations = table_observations(X, threshold=threshold, seen=seen, unknown=unknown)
+    m, n = _shape(observations)
+    if not (is_integer(rank) and 1 <= rank <= min(m, n)):
+        raise InputError(f"rank must be between 1 and {min(m, n)}, the smaller side of the table; got {rank!r}")
+    strategy = table_strategy(method, start)
+    loss_chosen, either = chosen_loss(loss, strategy, observations)
+    stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback must be callable, got {type(callback).__name__}")
+    truth = None if truth is None else _truth_checked(truth, (m, n))
+    require_memory(2 * m * n * observations.dtype.itemsize, f"a {m}×{n} matrix")
+    posed = RectangularProblem(observations, int(rank), loss_chosen, kernel_of(kernel))
+    with Bar(posed, stopping) if progress else nullcontext() as bar:
+        told = callback if bar is None else bar.also(callback)
+        task = Task(posed, strategy.solver, stopping, generator_of(rng), truth, told, either=either)
+        with budget(stopping.time_limit, getattr(callback if bar is None else bar, "phase", None)) as clock:
+            attempts = found_by(strategy, task)
+    return replace(
+        _completion(task, attempts),
+        method=strategy.method,
+        source=X,
+        side=seen,
+        unknown=unknown,
+        seconds=clock.spent,
+        cpu_seconds=clock.cpu_spent,
+    )
+
+
+def _shape(observations: Observations) -> tuple[int, int]:
+    cut = observations.source.cut
+    assert cut is not None
+    return cut, observations.size - cut
+
+
+def _truth_checked(truth: Any, shape: tuple[int, int]) -> Any:
+    values = np.asarray(truth)
+    if values.shape != shape or values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+        raise InputError(f"truth must be complete and finite, of the shape of X, {shape}; got {values.shape}")
+    return values
+
+
+def _completion(task: Task, attempts: Attempts) -> RectangularCompletion:
+    """The answer to a task, in the caller's units."""
+    problem, outcome = attempts.problem or task.problem, attempts.outcome
+    observations, point = problem.observations, outcome.point
+    m, _ = _shape(observations)
+    factor = balanced(point.factor, m) * observations.dtype.type(np.sqrt(problem.unit))
+    likelihood = (point.loss or problem.loss) if problem.loss.likelihood else None
+    labels = observations.labels
+    return RectangularCompletion(
+        factor=factor,
+        verdict=outcome.verdict,
+        history=outcome.history,
+        objective=in_units(point.value, problem.unit, problem.value_power),
+        residual=problem.misfit_at(point) / problem.norm if problem.norm else 0.0,
+        method=task.solver.name,
+        start=attempts.start,
+        loss=problem.loss.name,
+        seen=(observations.count, observations.norm),
+        iteration=outcome.iteration,
+        labels=None if labels is None else labels[:m],
+        column_labels=None if labels is None else labels[m:],
+        left=factor[:m],
+        right=factor[m:],
+        pairs="one",
+        threshold=observations.threshold,
+        attempts=tuple(task.journal.attempts),
+        symmetric=False,
+        sigma=None if likelihood is None else likelihood.noise,
+        sigma_given=likelihood is not None and likelihood.noise_given,
+    )

@@ -1,0 +1,138 @@
+"""Completion of a table: minimise F over M ≈ LRᵀ, with U = [L; R] in the symmetric matrix that the table is part of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from unrelu.base.arrays import Array, Floats
+from unrelu.data.observations import Observations
+from unrelu.kernels import Kernel, kernel_for
+from unrelu.model.factors import Factors, TwoSided
+from unrelu.model.losses import Loss, square_instead
+from unrelu.problems.protocol import Point
+from unrelu.problems.psd import PSDProblem
+
+__all__ = ["RectangularProblem", "TablePoint", "balanced"]
+
+
+@dataclass(frozen=True, eq=False)
+class TablePoint(Point):
+    """A point whose unknown is L above R; ``cut`` is the number of rows of L."""
+
+    cut: int = 0
+
+    @property
+    def factors(self) -> Factors:
+        """(L, R)."""
+        return TwoSided(self.factor[: self.cut], self.factor[self.cut :])
+
+
+class RectangularProblem(PSDProblem):
+    """F = ½‖(LRᵀ − M)_Ω‖_F², with what the loss adds, for L of shape (m, rank) and R of shape (n, rank).
+
+    ``observations`` are those of the symmetric matrix (:class:`unrelu.data.bipartite.Bipartite`), in which every entry
+    of the table stands twice. LA and RA⁻ᵀ are the same matrix for every invertible A; of these the balanced ones, with
+    LᵀL = RᵀR, are those from which Gauss–Newton and gradient descent go on best.
+
+    Examples
+    --------
+    >>> from unrelu.data.table_observations import table_observations
+    >>> seen = table_observations(np.array([[1.0, 2.0, 3.0], [2.0, 4.0, np.nan]]), threshold=None)
+    >>> problem = RectangularProblem(seen, rank=1)
+    >>> point = problem.evaluate(np.array([[0.5], [1.0], [0.5], [1.0], [1.5]]))
+    >>> point.value, point.factors.shape
+    (0.0, (2, 3))
+    """
+
+    psd = False
+
+    def __init__(
+        self,
+        observations: Observations,
+        rank: int,
+        loss: Loss | None = None,
+        kernel: Callable[[Observations, Loss], Kernel] = kernel_for,
+    ) -> None:
+        super().__init__(observations, rank, loss, kernel)
+        assert observations.source.cut is not None
+        self.cut = observations.source.cut
+
+    def at_rank(self, rank: int) -> RectangularProblem:
+        """The same data and loss at another rank; the kernel is shared."""
+        other = RectangularProblem(self.observations, rank, self.loss, self._kernel_for)
+        other._elder = self
+        return other
+
+    def with_loss(self, loss: Loss) -> RectangularProblem:
+        """The same data under other estimates."""
+        other = RectangularProblem(self.observations, self.rank, loss, self._kernel_for)
+        other.kernel = self.kernel.with_loss(loss)
+        return other
+
+    def among(self, observations: Observations, rank: int | None = None) -> RectangularProblem:
+        """The same loss and kind of kernel for other data."""
+        return RectangularProblem(observations, rank or self.rank, self.loss, self._kernel_for)
+
+    @cached_property
+    def simpler(self) -> RectangularProblem | None:
+        """The same data in squares; None if the loss is a square."""
+        loss = square_instead(self.loss, self.observations.limits)
+        return None if loss is None else RectangularProblem(self.observations, self.rank, loss)
+
+    def evaluate(self, U: Array) -> Point:
+        """F and its gradient at [L; R], in one pass."""
+        point = super().evaluate(U)
+        return TablePoint(U, point.value, point.gradient, point.kept, point.sums, point.loss, self.cut)
+
+    def turns(self, U: Floats) -> Floats:
+        """[LK; −RKᵀ] for every r×r matrix K, of which the skew ones turn both alike."""
+        n, r = U.shape
+        turns = np.zeros((n, r, r, r))
+        for a in range(r):
+            for b in range(r):
+                turns[: self.cut, b, a, b] += U[: self.cut, a]
+                turns[self.cut :, a, a, b] -= U[self.cut :, b]
+        return turns.reshape(n, r, r * r)
+
+    def begun(self, left: Array, right: Array) -> tuple[Array, Array]:
+        """The unknown [L; R] twice, balanced; a start for the symmetric matrix has it already."""
+        unknown = left if len(left) == self.size else np.vstack([left, right])
+        unknown = balanced(unknown, self.cut)
+        return unknown, unknown
+
+    def finished(self, factors: Factors) -> tuple[Point, float]:
+        """The balanced factors of the same matrix."""
+        unknown = np.vstack([factors.left, factors.right]).astype(self.dtype)
+        return self.evaluate(balanced(unknown, self.cut)), 0.0
+
+
+def balanced(unknown: Array, cut: int) -> Array:
+    """[LA; RA⁻ᵀ] with equal Gram matrices, diagonal and descending: from the singular values of LRᵀ.
+
+    Examples
+    --------
+    >>> unknown = balanced(np.array([[8.0], [0.5], [1.0]]), cut=1)
+    >>> L, R = unknown[:1], unknown[1:]
+    >>> bool(np.allclose(L.T @ L, R.T @ R)), (L @ R.T).round(6).tolist()
+    (True, [[4.0, 8.0]])
+    """
+    L, R = unknown[:cut].astype(np.float64), unknown[cut:].astype(np.float64)
+    if not (L.any() and R.any()):
+        return unknown
+    r = unknown.shape[1]
+    if min(len(L), len(R)) < r:  # a QR of fewer rows than columns has no square factor
+        left, values, right = np.linalg.svd(L @ R.T, full_matrices=False)
+        root = np.zeros((len(values), r))
+        np.fill_diagonal(root, np.sqrt(values[:r]))
+        return np.vstack([left @ root, right.T @ root]).astype(unknown.dtype)
+    Q, S = np.linalg.qr(L)
+    P, T = np.linalg.qr(R)
+    left, values, right = np.linalg.svd(S @ T.T)
+    root = np.sqrt(values)
+    result: Any = np.vstack([Q @ (left * root), P @ (right.T * root)]).astype(unknown.dtype)
+    return result

@@ -1,0 +1,213 @@
+"""A completed table: its factors, and what is known of its rows, its columns and its entries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unrelu.base.arrays import Array, Floats
+from unrelu.base.errors import InputError
+from unrelu.base.tolerances import FLOOR_NOISELESS
+from unrelu.data.labels import as_positions
+from unrelu.data.observations import Observations
+from unrelu.data.table_observations import table_observations
+from unrelu.kernels.memory import require_memory
+from unrelu.kernels.threads import owning_the_cores
+from unrelu.model.factors import positions_checked
+from unrelu.placing.attach import attach_rows
+from unrelu.proofs.determinacy import LEVELS
+from unrelu.proofs.table import TableDeterminacy, determine_table
+from unrelu.results.completion import Completion
+from unrelu.results.witnesses import likelihood_of
+from unrelu.uncertainty.error_bars import ErrorBars
+from unrelu.uncertainty.likelihood import bars_of
+
+__all__ = ["RectangularCompletion"]
+
+
+@dataclass(frozen=True, eq=False)
+class RectangularCompletion(Completion):
+    """M ≈ LRᵀ: ``left`` of shape (m, r) and ``right`` of shape (n, r), balanced; ``factor`` is L above R.
+
+    Rows are named by ``labels``, columns by ``column_labels``, if the input had any. What a symmetric completion says
+    of rows is said of rows and of columns here.
+    """
+
+    column_labels: tuple[Any, ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, n)."""
+        assert self.left is not None
+        assert self.right is not None
+        return len(self.left), len(self.right)
+
+    def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        m, n = self.shape
+        i = positions_checked(as_positions(rows, self.labels), m) % m
+        j = positions_checked(as_positions(cols, self.column_labels), n) % n
+        first, second = np.broadcast_arrays(i, j)
+        return first, second
+
+    def _dense(self) -> Array:
+        m, n = self.shape
+        require_memory(m * n * self.factor.itemsize, f"a {m}×{n} matrix")
+        return self.factors.dense()
+
+    def _framed(self, values: Array) -> Any:
+        if hasattr(self.source, "index") and hasattr(self.source, "columns"):
+            return type(self.source)(values, index=self.source.index, columns=self.source.columns)
+        return values
+
+    def filled(self, X: Any = None, undetermined: str = "keep") -> Any:
+        """Seen entries as they were given, the rest from the fit; with ``nan`` what is not determined is blank."""
+        result = np.asarray(self.matrix(undetermined)).copy()
+        m, n = self.shape
+        known = self.observed(X).block(slice(0, m), slice(m, m + n))
+        seen = ~np.isnan(known)
+        result[seen] = known[seen]
+        return self._framed(result)
+
+    def seen_entries(self, X: Any = None) -> Observations:
+        """What was seen, read again from the caller's table; refused if that has changed meanwhile."""
+        return self.observed(X)
+
+    def observed(self, X: Any = None) -> Observations:
+        """What was seen and what absence says, read again from the caller's table."""
+        table = self.source if X is None else X
+        if table is None:
+            raise InputError("this completion does not hold the seen entries; give them back by with_data(X)")
+        found = table_observations(table, threshold=self.threshold, seen=self.side, unknown=self.unknown)
+        if found.size != len(self.factor) or (found.count, found.norm) != self.seen:
+            raise InputError("X has changed since it was completed, or is another table; pass it as it was")
+        return found
+
+    @property
+    def _table(self) -> TableDeterminacy:
+        if "table" not in self._asked:
+            observations = self.observed()
+            with owning_the_cores():
+                factor = self.factor.astype(np.float64) / np.sqrt(observations.unit)
+                rng = np.random.default_rng(list(self.factor.shape))  # the same question, the same answer
+                exact = self.residual <= FLOOR_NOISELESS[self.factor.dtype.name]
+                self._asked["table"] = determine_table(observations, factor, rng, at_floor=self.at_floor, exact=exact)
+        found: TableDeterminacy = self._asked["table"]
+        return found
+
+    @property
+    def determinacy(self) -> NDArray[np.str_]:
+        """Per row ``proved``, ``generic`` or ``no``; those of the columns are :attr:`column_determinacy`."""
+        return self._table.level[: self.shape[0]]
+
+    @property
+    def column_determinacy(self) -> NDArray[np.str_]:
+        """The same per column."""
+        return self._table.level[self.shape[0] :]
+
+    @property
+    def determined(self) -> NDArray[np.bool_]:
+        """Rows of the largest set of rows and columns among which every entry has one value."""
+        return self._table.determined[: self.shape[0]]
+
+    @property
+    def columns_determined(self) -> NDArray[np.bool_]:
+        """Columns of that set."""
+        return self._table.determined[self.shape[0] :]
+
+    @property
+    def components(self) -> NDArray[np.int64]:
+        """Which body each row belongs to, 0 the largest, −1 for none."""
+        return self._table.components[: self.shape[0]]
+
+    def entry_determinacy(self, rows: ArrayLike, cols: ArrayLike) -> NDArray[np.str_]:
+        """One of the words for entries at positions or labels that broadcast; a seen entry is ``proved``."""
+        i, j = self._places(rows, cols)
+        found, m = self._table, self.shape[0]
+        together = (found.components[i] == found.components[m + j]) & (found.components[i] >= 0)
+        level = np.where(together, np.minimum(found.rank_of[i], found.rank_of[m + j]), 0)
+        seen = self.observed().times_seen(i.ravel(), (m + j).ravel()).reshape(i.shape) > 0
+        words: NDArray[np.str_] = np.array(LEVELS)[np.where(seen, len(LEVELS) - 1, level)]
+        return words
+
+    def bounds(self, rows: ArrayLike, cols: ArrayLike) -> tuple[Floats, Floats]:
+        """Guaranteed (low, high): the value where it is proved or was seen, else what absence says of it."""
+        i, j = self._places(rows, cols)
+        observations, m = self.observed(), self.shape[0]
+        value = np.asarray(self.entries(i, j), np.float64)
+        low, high = (
+            np.broadcast_to(limit, (m, self.shape[1]))[i, j] if np.ndim(limit) else np.full(i.shape, limit)
+            for limit in observations.limits.of(slice(0, m), slice(m, observations.size))
+        )
+        absent = observations.times_told(i.ravel(), (m + j).ravel()).reshape(i.shape) > 0
+        low, high = np.where(absent, low, -np.inf), np.where(absent, high, np.inf)
+        values = observations.source.at(i.ravel(), (m + j).ravel()).reshape(i.shape).astype(np.float64)
+        sure = self.entry_determinacy(i, j) == "proved"
+        value = np.where(np.isnan(values), value, values)
+        return np.where(sure, value, low), np.where(sure, value, high)
+
+    def _blanked(self, matrix: Array) -> Array:
+        m, n = self.shape
+        levels = self.entry_determinacy(np.arange(m)[:, None], np.arange(n))
+        matrix[~np.isin(levels, ("proved", "generic"))] = np.nan
+        return matrix
+
+    def standard_errors(self, rows: ArrayLike, cols: ArrayLike, X: Any = None) -> Any:
+        """Standard errors of the fit; infinite in rows or columns that are not determined."""
+        i, j = self._places(rows, cols)
+        return self.error_bars(X).standard_errors(i, j + self.shape[0])
+
+    def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
+        """(low, high): between them the noiseless entry lies with probability ``level``."""
+        i, j = self._places(rows, cols)
+        return self.error_bars(X).interval(i, j + self.shape[0], level)
+
+    def error_bars(self, X: Any = None) -> ErrorBars:
+        """The error bars of this fit, in the symmetric matrix [[·, M], [Mᵀ, ·]]: entry (i, j) is (i, m + j) there."""
+        if X is not None or "error bars" not in self._asked:
+            options = dict(pairs="one", determined=self._table.determined if X is None else None)
+            loss = likelihood_of(self)
+            self._asked["error bars"] = bars_of(self.factor, self.observed(X), loss, **options)
+        bars: ErrorBars = self._asked["error bars"]
+        return bars
+
+    def new_rows(self, X: Any) -> Any:
+        """Rows that were not there when the table was completed, completed against its columns by least squares.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (k, n)
+            NaN where nothing was seen.
+        """
+        assert self.right is not None
+        found = attach_rows(self.right, X) @ self.right.T
+        if hasattr(X, "index") and hasattr(X, "columns"):
+            return type(X)(found, index=X.index, columns=X.columns)
+        return found
+
+    def with_data(self, X: Any, unknown: Any = None) -> RectangularCompletion:
+        """The same completion with the table it was made from: what a file does not bring back."""
+        found = replace(self, source=X, unknown=unknown)
+        found.observed()
+        return found
+
+    @property
+    def determined_share(self) -> float | None:
+        """Share of rows and columns that the data determine."""
+        if not self.at_floor:
+            return 0.0
+        return None if self.source is None else float(np.mean(self._table.determined))
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        code = self.verdict.code.value
+        return f"RectangularCompletion({m}×{n}, rank {self.rank}, {code}, residual {self.residual:.2g})"
+
+    def __str__(self) -> str:
+        m, n = self.shape
+        return (
+            f"{m}×{n} table completed at rank {self.rank} by {self.method} from {self.start} "
+            f"({self.loss} loss), relative residual {self.residual:.2g}; {self.verdict}"
+        )

@@ -1,0 +1,293 @@
+"""Tables: two factors, labels of rows and of columns, and the words that are said of both."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import unrelu
+from unrelu.data.bipartite import Bipartite
+from unrelu.data.limits import Limits
+from unrelu.data.source import ArraySource
+from unrelu.data.table_observations import table_observations
+from unrelu.model.losses import Censored, Observed, OneSided
+from unrelu.placing.table import table_placement
+from unrelu.problems.rectangular import RectangularProblem, balanced
+from unrelu.proofs.table import determine_table
+
+
+def planted(m=40, n=25, rank=2, seed=0, noise=0.0, tau=0.0):
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((m, rank)) @ rng.standard_normal((n, rank)).T
+    Y = M + noise * rng.standard_normal(M.shape)
+    return M, np.where(tau <= Y, Y, np.nan)
+
+
+# --- the table in a symmetric matrix --------------------------------------------------------------------------------
+
+
+def whole_of(X):
+    m, n = X.shape
+    whole = np.full((m + n, m + n), np.nan)
+    whole[:m, m:], whole[m:, :m] = X, X.T
+    return whole
+
+
+@pytest.mark.parametrize("rows", [slice(0, 4), slice(4, 7), slice(2, 6), np.array([5, 0, 6, 1])])
+@pytest.mark.parametrize("cols", [slice(0, 4), slice(4, 7), slice(1, 7), np.array([6, 2])])
+def test_blocks_are_those_of_the_symmetric_matrix(rows, cols):
+    X = np.random.default_rng(0).standard_normal((4, 3))
+    X[1, 2] = np.nan
+    source, whole = Bipartite(ArraySource(X)), whole_of(X)
+    np.testing.assert_array_equal(source.block(rows, cols), whole[rows][:, cols])
+    exists = np.add.outer(np.arange(7) < 4, np.arange(7) < 4) == 1
+    assert source.exists(rows, cols).shape == whole[rows][:, cols].shape
+    i, j = (np.arange(7)[place] for place in (rows, cols))
+    expected = (i[:, None] < 4) != (j[None, :] < 4)
+    np.testing.assert_array_equal(source.exists(rows, cols), expected)
+    assert exists.shape == (7, 7)
+
+
+@pytest.mark.parametrize("loss", [Observed(), OneSided(), Censored(0.3)])
+def test_f_is_that_of_the_table_entry_by_entry(loss):
+    _, X = planted(9, 6, noise=0.2)
+    observations = table_observations(X)
+    problem = RectangularProblem(observations, 2, loss)
+    rng = np.random.default_rng(1)
+    U, D = rng.standard_normal((2, 15, 2))
+    fit, unit = U[:9] @ U[9:].T, problem.unit
+    seen = ~np.isnan(X)
+    cost = np.zeros(X.shape)
+    scratch = np.empty((2, *X.shape))
+    own = loss.in_units(unit)
+    own.seen(fit, np.where(seen, X, 0) / unit, cost, *scratch)
+    total = cost[seen].sum()
+    own.unseen(fit, (-np.inf, 0.0), cost, *scratch)
+    total += cost[~seen].sum() if not own.heard(Limits(high=0.0)).nothing else 0.0
+    point = problem.evaluate(U)
+    assert point.value == pytest.approx(2 * total, rel=1e-12)  # each entry stands there twice
+    steps = np.array([1e-3, 1e-4, 1e-5])
+    slope = np.vdot(point.gradient, D)
+    gaps = [abs(problem.evaluate(U + t * D).value - point.value - t * slope) for t in steps]
+    assert np.polyfit(np.log(steps), np.log(gaps), 1)[0] == pytest.approx(2, abs=0.1)
+
+
+def test_no_turn_changes_an_entry():
+    _, X = planted(9, 6)
+    problem = RectangularProblem(table_observations(X), 2)
+    U = np.random.default_rng(1).standard_normal((15, 2))
+    turns = problem.turns(U)
+    assert turns.shape == (15, 2, 4)
+    for k in range(4):
+        moved = turns[:9, :, k] @ U[9:].T + U[:9] @ turns[9:, :, k].T
+        np.testing.assert_allclose(moved, 0, atol=1e-12)
+    assert np.linalg.matrix_rank(turns.reshape(30, 4)) == 4
+
+
+def test_balanced_factors_are_the_same_matrix():
+    rng = np.random.default_rng(0)
+    for m, n, r in ((8, 5, 3), (2, 6, 3), (5, 5, 5)):
+        U = rng.standard_normal((m + n, r)) * [1e3, 1.0, 1e-3, 5.0, 7.0][:r]
+        V = balanced(U, m)
+        np.testing.assert_allclose(V[:m] @ V[m:].T, U[:m] @ U[m:].T, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(V[:m].T @ V[:m], V[m:].T @ V[m:], rtol=1e-6, atol=1e-6 * np.abs(V).max() ** 2)
+
+
+# --- exact data -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(40, 25), (25, 40), (60, 9), (20, 20)])
+@pytest.mark.parametrize("rank", [1, 3])
+def test_exact_data_give_the_exact_table(shape, rank):
+    M, X = planted(*shape, rank)
+    found = unrelu.complete_rectangular(X, rank, rng=0)
+    both = found.determined[:, None] & found.columns_determined
+    assert found.verdict.code.value == "fitted", found.verdict
+    np.testing.assert_allclose(found.matrix()[both], M[both], atol=1e-8)
+    if rank > 1:  # at rank 1 rows of one sign never see columns of the other
+        assert both.mean() > 0.8
+    assert found.left.shape == (shape[0], rank)
+    assert found.right.shape == (shape[1], rank)
+
+
+@pytest.mark.parametrize("method", ["gauss-newton", "gradient-descent"])
+def test_named_methods(method):
+    M, X = planted(rank=2)
+    found = unrelu.complete_rectangular(X, 2, method=method, loss="one-sided", max_iter=5000, tol=1e-9, rng=0, truth=M)
+    assert (found.method, found.verdict.code.value) == (method, "fitted")
+    np.testing.assert_allclose(found.matrix(), M, atol=1e-4)
+    assert found.history[-1].error < 1e-5
+
+
+def test_a_method_that_is_not_there_says_so():
+    with pytest.raises(unrelu.InputError, match="method 'sdp' is not there for tables yet; use auto, gauss-newton or"):
+        unrelu.complete_rectangular(planted()[1], 2, method="sdp")
+
+
+def test_high_rank_up_to_near_the_counting_limit():
+    M, X = planted(90, 60, 18)  # 2,376 unknowns, 2,700 entries
+    found = unrelu.complete_rectangular(X, 18, rng=0)
+    assert found.verdict.code.value == "fitted", found.verdict
+    np.testing.assert_allclose(found.matrix(), M, atol=1e-6)
+
+
+def test_past_the_counting_limit_is_said():
+    _, X = planted(30, 20, 3)
+    found = unrelu.complete_rectangular(X, 14, rng=0)
+    assert found.verdict.code.value == "underdetermined"
+
+
+def test_rows_of_another_piece_are_not_determined():
+    rng = np.random.default_rng(0)
+    L, R = rng.standard_normal((40, 2)), rng.standard_normal((30, 2))
+    M = L @ R.T
+    X = M.copy()
+    X[:25, 20:] = X[25:, :20] = np.nan  # two tables that share nothing
+    found = unrelu.complete_rectangular(X, 2, threshold=None, rng=0)
+    assert found.verdict.code.value == "fitted"
+    assert found.determined.tolist() == [True] * 25 + [False] * 15
+    assert found.columns_determined.tolist() == [True] * 20 + [False] * 10
+    assert set(found.components) == {0, 1}
+    assert found.entry_determinacy(30, 25) == "proved"
+    assert found.entry_determinacy(0, 25) == "no"
+    assert np.isnan(found.matrix("nan")[0, 25])
+    np.testing.assert_allclose(found.matrix("nan")[30, 25], M[30, 25])
+    low, high = found.bounds([0, 30], [25, 25])
+    assert low[0] == -np.inf
+    assert low[1] == pytest.approx(M[30, 25])
+    assert high[1] == pytest.approx(M[30, 25])
+
+
+@pytest.mark.parametrize("extra", [3, 4])
+def test_two_bodies_are_joined_by_as_many_entries_as_a_frame_has_numbers(extra):
+    """At rank 2 a frame has four numbers: three entries between two tables leave one open, four do not."""
+    rng = np.random.default_rng(1)
+    L, R = rng.standard_normal((20, 2)), rng.standard_normal((16, 2))
+    M = L @ R.T
+    X = M.copy()
+    X[:10, 8:] = X[10:, :8] = np.nan
+    for k in range(extra):
+        X[k, 8 + k] = M[k, 8 + k]  # no two in one row or column
+    observations = table_observations(X, threshold=None)
+    factor = np.vstack([L, R]) / np.sqrt(observations.unit)
+    found = determine_table(observations, factor, np.random.default_rng(0), at_floor=True, exact=True)
+    assert bool(found.determined.all()) == (extra == 4)
+    assert ("gluing" in found.proofs) == (extra == 4)
+
+
+def test_a_placement_is_the_answer_without_noise():
+    M, X = planted(50, 30, 3)
+    observations = table_observations(X)
+    placement = table_placement(observations, 3, np.random.default_rng(0))
+    assert placement.placed.all()
+    found = placement.factor[:50] @ placement.factor[50:].T * observations.unit
+    np.testing.assert_allclose(found, M, atol=1e-10)
+    assert placement.bound.max() < 1e-9
+
+
+# --- noise ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=[0.1, 1.0])
+def noisy(request):
+    M, X = planted(120, 80, 3, noise=request.param)
+    return request.param, M, X, unrelu.complete_rectangular(X, 3, rng=0)
+
+
+def test_noise_is_fitted_by_likelihood(noisy):
+    sigma, M, X, found = noisy
+    assert (found.loss, found.verdict.code.value) == ("censored", "fitted-to-noise"), found.verdict
+    plain = unrelu.complete_rectangular(X, 3, loss="observed", rng=0)
+    off = [np.linalg.norm(other.matrix() - M) for other in (found, plain)]
+    assert off[0] < {0.1: 1.05, 1.0: 0.9}[sigma] * off[1]
+    assert found.noise.sigma == pytest.approx(sigma, rel=0.05)
+
+
+def test_intervals_cover(noisy):
+    _, M, _, found = noisy
+    i, j = np.arange(120)[:, None], np.arange(80)
+    low, high = found.interval(i, j)
+    assert np.isfinite(low).all()
+    assert 0.92 < np.mean((low < M) & (high > M)) < 0.98
+
+
+def test_a_rank_too_low_is_told(noisy):
+    _, _, X, _ = noisy
+    found = unrelu.complete_rectangular(X, 2, rng=0)
+    assert found.verdict.code.value == "best-of-rank", found.verdict
+    assert not found.verdict.converged
+
+
+# --- what callers bring ---------------------------------------------------------------------------------------------
+
+
+def test_labels_of_rows_and_columns():
+    M, X = planted(20, 12, 2)
+    rows, cols = [f"r{k}" for k in range(20)], [f"c{k}" for k in range(12)]
+    frame = pd.DataFrame(X, rows, cols)
+    found = unrelu.complete_rectangular(frame, 2, rng=0)
+    assert found.entries("r3", "c5") == pytest.approx(M[3, 5])
+    assert list(found.matrix().index) == rows
+    assert list(found.filled().columns) == cols
+    assert found.filled().loc["r3", "c5"] == pytest.approx(M[3, 5])
+    with pytest.raises(unrelu.InputError, match="unknown label 'c5'"):
+        found.entries("c5", "c5")
+
+
+def test_sparse_masked_and_float32_are_taken():
+    M, X = planted(30, 20, 2)
+    plain = unrelu.complete_rectangular(X, 2, rng=0)
+    i, j = np.nonzero(~np.isnan(X))
+    sparse = unrelu.complete_rectangular(sp.coo_array((X[i, j], (i, j)), shape=X.shape), 2, rng=0)
+    masked = unrelu.complete_rectangular(np.ma.masked_invalid(X), 2, rng=0)
+    for other in (sparse, masked):
+        np.testing.assert_allclose(other.matrix(), plain.matrix(), atol=1e-10)
+    single = unrelu.complete_rectangular(X.astype(np.float32), 2, rng=0)
+    assert single.matrix().dtype == np.float32
+    np.testing.assert_allclose(single.matrix(), M, atol=1e-3)
+
+
+def test_scaling_scales_and_the_input_is_not_touched():
+    _, X = planted(30, 20, 2, noise=0.3)
+    before = X.copy()
+    one = unrelu.complete_rectangular(X, 2, rng=0)
+    other = unrelu.complete_rectangular(1024 * X, 2, rng=0)
+    np.testing.assert_allclose(other.matrix(), 1024 * one.matrix(), rtol=1e-9)
+    assert other.verdict.code == one.verdict.code
+    np.testing.assert_array_equal(X, before)
+
+
+def test_new_rows_are_completed_against_the_columns():
+    rng = np.random.default_rng(0)
+    R = rng.standard_normal((20, 2))
+    M = rng.standard_normal((40, 2)) @ R.T
+    found = unrelu.complete_rectangular(np.where(M >= 0, M, np.nan), 2, rng=0)
+    more = rng.standard_normal((3, 2)) @ R.T
+    np.testing.assert_allclose(found.new_rows(np.where(more >= 0, more, np.nan)), more, atol=1e-8)
+
+
+def test_unknown_entries_say_nothing():
+    M, X = planted(40, 25, 2)
+    unknown = (M >= 0) & (np.random.default_rng(1).random(M.shape) < 0.2)
+    X[unknown] = np.nan
+    found = unrelu.complete_rectangular(X, 2, unknown=unknown, rng=0)
+    np.testing.assert_allclose(found.matrix(), M, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (dict(rank=0), r"rank must be between 1 and 7, the smaller side of the table; got 0"),
+        (dict(rank=8), r"rank must be between 1 and 7, the smaller side of the table; got 8"),
+        (dict(X=np.ones(5)), r"X must be a table with rows and columns \(2-D\), got data of shape \(5,\)"),
+        (dict(X=np.full((4, 3), np.nan)), "X must have at least one seen entry"),
+        (dict(X=-np.ones((9, 7))), "every seen entry must be ≥ threshold=0"),
+        (dict(unknown=np.zeros((7, 9), bool)), r"unknown must have the shape of X, \(9, 7\), got \(7, 9\)"),
+        (dict(truth=np.ones((2, 2))), r"truth must be complete and finite, of the shape of X, \(9, 7\)"),
+        (dict(seen="up"), "side seen"),
+    ],
+)
+def test_bad_input_gets_one_sentence(arguments, sentence):
+    options = {"X": np.abs(planted(9, 7, 1)[0]), "rank": 1, **arguments}
+    with pytest.raises(unrelu.InputError, match=sentence):
+        unrelu.complete_rectangular(options.pop("X"), options.pop("rank"), **options)

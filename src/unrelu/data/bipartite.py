@@ -46,7 +46,7 @@ class Bipartite(Source):
         self.table = table
         m, n = table.shape
         self.cut, self.shape, self.dtype = m, (m + n, m + n), table.dtype
-        self.thread_safe = table.thread_safe  # type: ignore[misc]
+        self.thread_safe, self.at_hand = table.thread_safe, table.at_hand  # type: ignore[misc]
 
     def block(self, rows: Place, cols: Place) -> Array:
         """NaN where nothing exists."""

@@ -55,6 +55,8 @@ class Source:
     labels: tuple[Any, ...] | None = None
     # Whether blocks may be asked for by several threads at once; else only the caller's own asks.
     thread_safe: ClassVar[bool] = False
+    # Whether a block is there already and costs nothing to read, so that it may be read again and again.
+    at_hand: ClassVar[bool] = False
 
     # The row and column at which blocks of another kind begin, if there are any.
     cut: int | None = None
@@ -141,7 +143,7 @@ class Source:
 class ArraySource(Source):
     """A dense array, not copied: NaN where nothing was seen."""
 
-    thread_safe = True
+    thread_safe = at_hand = True
 
     def __init__(self, values: Array) -> None:
         self.values = values

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from unrelu.data.observations import Observations
+from unrelu.kernels.compiled import CompiledKernel, can_compile
 from unrelu.kernels.general import GeneralKernel
 from unrelu.kernels.protocol import Kernel, Line
 from unrelu.kernels.tiled import TiledKernel
 from unrelu.model.losses import Loss
 
-__all__ = ["GeneralKernel", "Kernel", "Line", "TiledKernel", "kernel_for"]
+__all__ = ["CompiledKernel", "GeneralKernel", "Kernel", "Line", "TiledKernel", "kernel_for"]
 
 
 def kernel_for(observations: Observations, loss: Loss) -> Kernel:
     """The quickest kernel for these data and this loss."""
-    quick = loss.squared and loss.heard(observations.limits).uniform
-    return TiledKernel(observations, loss) if quick else GeneralKernel(observations, loss)
+    if loss.squared and loss.heard(observations.limits).uniform:
+        return TiledKernel(observations, loss)
+    return (CompiledKernel if can_compile(observations, loss) else GeneralKernel)(observations, loss)

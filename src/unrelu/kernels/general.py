@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unrelu.base.arrays import Array, Floats
+from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.data.observations import Observations
 from unrelu.kernels.line import Sampled
 from unrelu.kernels.memory import require_memory
@@ -31,20 +30,16 @@ CHUNKS = 16
 
 @dataclass(frozen=True, eq=False)
 class _Direction:
-    """One way round a tile: values (0 where unseen), which were seen, limits, which are absent; how often it counts."""
+    """One way round a tile.
 
-    values: Array
-    seen: NDArray[np.uint8]
+    ``values`` are those of the source, NaN where unseen; None: they are read again in every pass, as views of an array
+    that is there anyway. ``hidden`` are the unseen entries that are absent because of their value; None: all of them.
+    """
+
+    values: Array | None
     limits: tuple[Any, Any]
-    absent: NDArray[np.uint8]
+    hidden: Bools | None
     times: float = 1.0
-
-    def like(self, other: _Direction) -> bool:
-        """Whether both say the same."""
-        mine, theirs = ((d.values, d.seen, d.absent) for d in (self, other))
-        alike = all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
-        bounds = zip(self.limits, other.limits, strict=True)
-        return alike and all(bool(np.all(np.equal(a, b))) for a, b in bounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +53,16 @@ class _BothWays:
     def diagonal(self) -> bool:
         return self.rows == self.cols
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.stop - self.rows.start, self.cols.stop - self.cols.start
+
 
 class GeneralKernel:
     """F(U) = Σ cost((UUᵀ)_ij) over all ordered pairs, for any loss and limits, in units of ``observations.unit``.
+
+    What it keeps of a point are the curvatures of all entries, in single precision: they steer a method, and their last
+    digits decide nothing.
 
     Parameters
     ----------
@@ -74,70 +76,83 @@ class GeneralKernel:
         self._observations = observations.with_limits(loss.heard(observations.limits))
         self._loss = loss.in_units(observations.unit)
         n, self.size, self.dtype = observations.size, observations.size, observations.dtype
+        self._inverse = self.dtype.type(1 / observations.unit)  # exact: the unit is a power of four
         self.bounded = not self._observations.limits.nothing
-        require_memory(n * n * (self.dtype.itemsize + 2), f"a {n}×{n} matrix")
         self._threads = observations.source.thread_safe
+        # An array is read where it is; whatever costs something to read is read once.
+        self._reads = observations.source.at_hand
+        require_memory(n * n * (4 if self._reads else 4 + self.dtype.itemsize), f"a {n}×{n} matrix")
         numbered = list(enumerate(places(observations)))
         self._tiles = map_chunks(lambda place: self._pack(place[0], *place[1]), numbered, threads=self._threads)
         wanted = min(CHUNKS, len(self._tiles))
         self._chunks = [self._tiles[k::wanted] for k in range(wanted)]
 
     def _pack(self, index: int, rows: slice, cols: slice) -> _BothWays:
-        forward = self._direction(rows, cols)
+        forward, here = self._direction(rows, cols)
         if rows == cols:
             return _BothWays(rows, cols, (forward,), index)
-        back = self._direction(cols, rows)
+        back, there = self._direction(cols, rows)
         low, high = (np.transpose(limit) for limit in back.limits)
-        backward = _Direction(back.values.T, back.seen.T, (low, high), back.absent.T)
-        if forward.like(backward):
+        backward = _Direction(_turned(back.values), (low, high), _turned(back.hidden))
+        if np.array_equal(here, there.T, equal_nan=True) and _alike(forward, backward):
             return _BothWays(rows, cols, (replace(forward, times=2.0),), index)
         return _BothWays(rows, cols, (forward, backward), index)
 
-    def _direction(self, rows: slice, cols: slice) -> _Direction:
-        observations, unit = self._observations, self._observations.unit
+    def _direction(self, rows: slice, cols: slice) -> tuple[_Direction, Array]:
+        observations = self._observations
         values = observations.block(rows, cols)
-        seen = ~np.isnan(values)
-        absent = observations.absent(rows, cols, values)
-        low, high = (limit / unit for limit in observations.limits.of(rows, cols))
-        target = np.where(seen, values, 0) / self.dtype.type(unit)
-        return _Direction(target, seen.view(np.uint8), (low, high), absent.view(np.uint8))
+        absent, unseen = observations.absent(rows, cols, values), np.isnan(values)
+        low, high = (limit / observations.unit for limit in observations.limits.of(rows, cols))
+        hidden = None if np.array_equal(absent, unseen) else absent
+        return _Direction(None if self._reads else values.copy(), (low, high), hidden), values
+
+    def _values(self, tile: _BothWays, number: int) -> Array:
+        """Values of one way round a tile, in the caller's units."""
+        kept = tile.directions[number].values
+        if kept is not None:
+            return kept
+        source = self._observations.source
+        return source.block(tile.rows, tile.cols) if number == 0 else source.block(tile.cols, tile.rows).T
 
     def _cost(self, tile: _BothWays, work: _Work) -> float:
         """Cost of the fit in ``work.fit``; slopes and curvatures of the whole tile are left in ``work``."""
         work.slopes.fill(0)
         work.curvatures.fill(0)
         total = 0.0
-        for way in tile.directions:
-            for mask, write in ((way.seen, self._seen), (way.absent, self._unseen)):
-                if not mask.any():
-                    continue
-                write(way, work)
-                for array in (work.cost, work.slope, work.curvature):
-                    np.multiply(array, mask, out=array)
-                total += way.times * float(np.sum(work.cost, dtype=np.float64))
-                if self._loss.gathers:
-                    self._sums(way, mask is way.seen, work)
-                work.slopes += work.slope if way.times == 1 else way.times * work.slope
-                work.curvatures += work.curvature if way.times == 1 else way.times * work.curvature
+        for number, way in enumerate(tile.directions):
+            np.multiply(self._values(tile, number), self._inverse, out=work.value)
+            missing = np.isnan(work.value)
+            seen = np.flatnonzero(~missing)
+            hidden = np.flatnonzero(missing if way.hidden is None else way.hidden) if self.bounded else seen[:0]
+            total += way.times * (self._seen(way, seen, work) + self._unseen(way, hidden, work))
         if tile.diagonal:
             work.slopes += work.slopes.T.copy()
             work.curvatures += work.curvatures.T.copy()
         return total
 
-    def _sums(self, way: _Direction, seen: bool, work: _Work) -> None:
-        """Add what the loss wants to know for its estimates."""
-        written = work.slope, work.curvature
-        if seen:
-            found = way.times * self._loss.seen_sums(work.fit, way.values, *written)
-        else:
-            found = way.times * self._loss.unseen_sums(work.fit, way.limits, *written)
-        work.sums = found if work.sums is None else work.sums + found
+    def _seen(self, way: _Direction, at: Indices, work: _Work) -> float:
+        """Of the seen entries of a way, gathered into one row each of what the loss reads and writes."""
+        if not at.size:
+            return 0.0
+        fit, known, cost, slope, curvature = work.rows(at.size)
+        np.take(work.fit.reshape(-1), at, out=fit)
+        np.take(work.value.reshape(-1), at, out=known)
+        self._loss.seen(fit, known, cost, slope, curvature)
+        if self._loss.gathers:
+            work.add(way.times * self._loss.seen_sums(fit, known, slope, curvature))
+        return work.spread(way.times, at, cost, slope, curvature)
 
-    def _seen(self, way: _Direction, work: _Work) -> None:
-        self._loss.seen(work.fit, way.values, work.cost, work.slope, work.curvature)
-
-    def _unseen(self, way: _Direction, work: _Work) -> None:
-        self._loss.unseen(work.fit, way.limits, work.cost, work.slope, work.curvature)
+    def _unseen(self, way: _Direction, at: Indices, work: _Work) -> float:
+        """The same of those that are absent because of their value."""
+        if not at.size:
+            return 0.0
+        fit, _, cost, slope, curvature = work.rows(at.size)
+        np.take(work.fit.reshape(-1), at, out=fit)
+        limits = tuple(_picked(limit, at, work.fit.shape) for limit in way.limits)
+        self._loss.unseen(fit, (limits[0], limits[1]), cost, slope, curvature)
+        if self._loss.gathers:
+            work.add(way.times * self._loss.unseen_sums(fit, (limits[0], limits[1]), slope, curvature))
+        return work.spread(way.times, at, cost, slope, curvature)
 
     def with_loss(self, loss: Loss) -> GeneralKernel:
         """The same tiles under other estimates."""
@@ -155,9 +170,8 @@ class GeneralKernel:
                 np.matmul(U[tile.rows], U[tile.cols].T, out=work.fit)
                 total += self._cost(tile, work)
                 _scatter(gradient, tile, work.slopes, U)
-                kept[tile.index] = work.curvatures.copy()
-                if work.sums is not None:
-                    sums, work.sums = sums + work.sums, None
+                kept[tile.index] = work.curvatures.astype(np.float32)
+                sums = sums + work.taken()
             return total, gradient, sums
 
         total, gradient, sums = added(map_chunks(visit, self._chunks))
@@ -165,12 +179,13 @@ class GeneralKernel:
 
     def curvature(self, U: Array, D: Array, kept: list[Array]) -> Array:
         """(S ∘ (UDᵀ + DUᵀ)) U with the curvatures S found at U."""
+        left, right = np.hstack([U, D]), np.hstack([D, U])
 
         def visit(chunk: list[_BothWays]) -> Array:
-            product = np.zeros_like(U)
+            product, scratch = np.zeros_like(U), _Scratch(self.dtype)
             for tile in chunk:
-                along = U[tile.rows] @ D[tile.cols].T
-                along += D[tile.rows] @ U[tile.cols].T
+                along = scratch.of(tile.shape)
+                np.matmul(left[tile.rows], right[tile.cols].T, out=along)
                 along *= kept[tile.index]
                 _scatter(product, tile, along, U)
             return product
@@ -258,18 +273,73 @@ class _Work:
     """Arrays of the size of a tile that one thread writes to."""
 
     def __init__(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-        self.sums: Floats | None = None
-        self.fit, self.cost, self.slope, self.curvature, self.slopes, self.curvatures = np.empty((6, *shape), dtype)
+        self.fit, self.value, self.slopes, self.curvatures = np.empty((4, *shape), dtype)
+        self._rows = np.empty((5, shape[0] * shape[1]), dtype)
+        self._sums: Floats | None = None
+
+    def rows(self, count: int) -> tuple[Array, ...]:
+        """Five rows of so many numbers."""
+        return tuple(row[:count] for row in self._rows)
+
+    def add(self, sums: Floats) -> None:
+        """Add what the loss wants to know for its estimates."""
+        self._sums = sums if self._sums is None else self._sums + sums
+
+    def taken(self) -> Floats:
+        """What was added since it was last asked."""
+        found, self._sums = (np.zeros(1) if self._sums is None else self._sums), None
+        return found
+
+    def spread(self, times: float, at: Indices, cost: Array, slope: Array, curvature: Array) -> float:
+        """Add slopes and curvatures of some entries where they belong, and return their cost."""
+        for whole, part in ((self.slopes, slope), (self.curvatures, curvature)):
+            if times != 1:
+                part *= times
+            flat = whole.reshape(-1)
+            flat[at] += part
+        return float(np.sum(cost, dtype=np.float64))
+
+
+class _Scratch:
+    """One array per shape, made once."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._dtype = dtype
+        self._made: dict[tuple[int, int], Array] = {}
+
+    def of(self, shape: tuple[int, int]) -> Array:
+        if shape not in self._made:
+            self._made[shape] = np.empty(shape, self._dtype)
+        return self._made[shape]
 
 
 def _working(chunk: list[_BothWays], dtype: np.dtype[Any]) -> Iterator[tuple[_BothWays, _Work]]:
     """Each tile with arrays to write to, made once for each shape."""
     made: dict[tuple[int, int], _Work] = {}
     for tile in chunk:
-        shape = tile.directions[0].values.shape
-        if shape not in made:
-            made[shape] = _Work(shape, dtype)
-        yield tile, made[shape]
+        if tile.shape not in made:
+            made[tile.shape] = _Work(tile.shape, dtype)
+        yield tile, made[tile.shape]
+
+
+def _turned(values: Any) -> Any:
+    return None if values is None else values.T
+
+
+def _alike(one: _Direction, other: _Direction) -> bool:
+    """Whether limits and what is hidden are the same both ways."""
+    if (one.hidden is None) != (other.hidden is None):
+        return False
+    hidden = one.hidden is None or np.array_equal(one.hidden, other.hidden)  # type: ignore[arg-type]
+    return hidden and all(bool(np.all(np.equal(a, b))) for a, b in zip(one.limits, other.limits, strict=True))
+
+
+def _picked(limit: Any, at: Indices, shape: tuple[int, int]) -> Any:
+    """Of something that broadcasts to a tile, what belongs to some of its entries; a number stays one."""
+    if np.ndim(limit) == 0:
+        return limit
+    row, col = np.divmod(at, shape[1])
+    return limit[row if limit.shape[0] > 1 else 0, col if limit.shape[1] > 1 else 0]
 
 
 def _scatter(into: Array, tile: _BothWays, Z: Array, V: Array) -> None:

@@ -16,7 +16,7 @@ from unrelu.loop.history import History, Record, Stop, Verdict, in_units
 from unrelu.loop.states import Iterate
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.factors import Factors
-from unrelu.problems.protocol import Point, Problem
+from unrelu.problems.protocol import Kept, Point, Problem
 
 __all__ = ["Method", "Outcome", "Watch", "renewed", "run"]
 
@@ -168,7 +168,8 @@ class _Best:
     def take(self, state: Iterate, record: Record) -> None:
         self._objective = state.objective if np.isfinite(state.objective) else np.inf
         self._record = record
-        self._point = state.point
+        # What a kernel kept of it may be large, and is found again if anybody asks.
+        self._point = None if state.point is None else replace(state.point, kept=Kept.FORGOTTEN)
         self._factors = state.factors
         self.empty = False
 

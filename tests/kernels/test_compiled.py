@@ -7,6 +7,8 @@ import unrelu
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.kernels import CompiledKernel, GeneralKernel, kernel_for
+from unrelu.kernels import bands as bands_module
+from unrelu.kernels.bands import BandKernel
 from unrelu.model.losses import Censored
 from unrelu.model.losses.tails import beyond, ratio_table
 
@@ -77,3 +79,30 @@ def test_float32_stays_float32():
     quick, plain = (kind(observations, Censored(1.0)).evaluate(point) for kind in (CompiledKernel, GeneralKernel))
     assert quick[1].dtype == np.float32
     np.testing.assert_allclose(quick[1], plain[1], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("side", ["above", "below"])
+@pytest.mark.parametrize("momenta", [(0.0, 0.0), (0.7, 0.0), (0.7, 0.7)])
+def test_a_step_of_3b_nmd_is_that_of_numpy(side, momenta, monkeypatch):
+    unknown = np.random.default_rng(9).random((40, 40)) < 0.1
+    observations, U = seen(0.3, side, n=40, unknown=unknown)
+    bands = BandKernel(observations, unrelu.OneSided())
+    rng = np.random.default_rng(1)
+
+    def stepped():
+        found = []
+        for chunk in bands.over(lambda chunk: chunk):
+            for band in chunk:
+                T = U[band.rows] @ U.T / observations.unit
+                theta, Z = rng.standard_normal((2, *T.shape))
+                after = np.empty((2, *T.shape))
+                misfit = band.extrapolated(T, (theta, Z), momenta, (after[0], after[1]))
+                found.append((misfit, after))
+        return found
+
+    quick = stepped()
+    rng = np.random.default_rng(1)
+    monkeypatch.setattr(bands_module, "find_spec", lambda name: None)
+    for (one, mine), (other, theirs) in zip(quick, stepped(), strict=True):
+        assert one == pytest.approx(other, rel=1e-12)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12)

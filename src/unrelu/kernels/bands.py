@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array
 from unrelu.data.observations import Observations
+from unrelu.kernels import loops as compiled
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import map_chunks
 from unrelu.model.losses import Loss
@@ -54,6 +56,27 @@ class Band:
             np.multiply(counts, self.absent, out=counts)
             np.add(counts, self.seen, out=counts)
         return np.multiply(gap, counts, out=gap)
+
+    def extrapolated(
+        self, T: Array, before: tuple[Array, Array], momenta: tuple[float, float], after: tuple[Array, Array]
+    ) -> float:
+        """The element-wise part of a step of 3B-NMD, on WHᵀ of this band in ``T``, which is used up.
+
+        With Θ and Z ``before``: write Θ⁺ = (1 + β)WHᵀ − βΘ, and (1 + γ)P(Θ⁺) − γZ with P the projection onto what is
+        known, into ``after``; return the squared distance of WHᵀ from what is known.
+        """
+        (theta, Z), (new_theta, new_Z), (beta, gamma) = before, after, momenta
+        if self.interval is None and find_spec("numba") is not None:
+            nobody = np.zeros((1, 1), np.uint8)
+            absent = nobody if self.absent is None else self.absent
+            sign = 1.0 if self.below else -1.0
+            step = compiled.extrapolated()
+            return float(step(T, (theta, Z), (self.target, self.seen, absent), (beta, gamma, sign), after))
+        misfit = square_sum(self.residual(T, new_Z))
+        _towards(T, theta, beta, new_theta)
+        np.subtract(new_theta, self.residual(new_theta, new_Z), out=T)
+        _towards(T, Z, gamma, new_Z)
+        return misfit
 
 
 class BandKernel:
@@ -147,3 +170,13 @@ def add_up(parts: list[Array]) -> Array:
     for more in parts[1:]:
         total += more
     return total
+
+
+def _towards(new: Array, old: Array, momentum: float, out: Array) -> None:
+    """Out ← new + momentum · (new − old); new is used up."""
+    if momentum == 0:
+        out[:] = new
+        return
+    new *= 1 + momentum
+    np.multiply(old, -momentum, out=out)
+    out += new

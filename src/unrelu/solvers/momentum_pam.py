@@ -122,16 +122,13 @@ class MomentumPAM(Solver[_State]):
         def visit(chunk: list[Band]) -> tuple[float, Array]:
             misfit, product = 0.0, np.zeros_like(H)
             most = max(band.rows.stop - band.rows.start for band in chunk)
-            first_scratch, second_scratch = np.empty((2, most, len(H)), W.dtype)
+            scratch = np.empty((most, len(H)), W.dtype)
             for band in chunk:
                 rows = band.rows
-                height = rows.stop - rows.start
-                T, other, E, there = first_scratch[:height], second_scratch[:height], new_theta[rows], new_Z[rows]
+                T, there = scratch[: rows.stop - rows.start], new_Z[rows]
                 np.matmul(W[rows], H.T, out=T)
-                misfit += square_sum(band.residual(T, other))
-                _extrapolate(T, theta[rows], momentum, E)  # now E is WHᵀ extrapolated, and T free
-                np.subtract(E, band.residual(E, other), out=T)
-                _extrapolate(T, Z[rows], 0.0 if first else momentum, there)
+                before, momenta = (theta[rows], Z[rows]), (momentum, 0.0 if first else momentum)
+                misfit += band.extrapolated(T, before, momenta, (new_theta[rows], there))
                 following[rows] = (there @ H) @ inverse
                 product += there.T @ following[rows]
             return misfit, product
@@ -183,16 +180,6 @@ def _measured(misfit: float, recent: tuple[float, ...], more: dict[str, float] |
     if len(recent) == 11:
         details["change over ten"] = abs(recent[0] - norm)
     return {"objective": misfit / 4, "details": details, "recent": recent}
-
-
-def _extrapolate(new: Array, old: Array, momentum: float, out: Array) -> None:
-    """Out ← new + momentum · (new − old), the memory of the next step; new is used up."""
-    if momentum == 0:
-        out[:] = new
-        return
-    new *= 1 + momentum
-    np.multiply(old, -momentum, out=out)
-    out += new
 
 
 def _extrapolate_all(bands: BandKernel, new: Array, old: Array, momentum: float) -> None:

@@ -47,6 +47,20 @@ def test_the_page_on_certificates_prints_what_it_says(capsys):
     assert printed[-1] in page
 
 
+@pytest.mark.parametrize("name", ["noise.md", "tables.md"])
+def test_pages_print_what_they_say(name, capsys):
+    page = (ROOT / "docs" / name).read_text()
+    for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+        exec(block, {"__name__": name})
+        printed = capsys.readouterr().out.splitlines()
+        promised = [
+            line.rsplit("# ", 1)[1] for line in block.splitlines() if line.startswith("print(") and "# " in line
+        ]
+        assert len(printed) == len(promised)
+        for said, promise in zip(printed, promised, strict=True):
+            assert said.startswith(promise.rstrip("… ")), (said, promise)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_and_pictures_exist(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):

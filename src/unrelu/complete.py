@@ -80,8 +80,9 @@ def complete(
     unknown : boolean array of shape (n, n), optional
         Entries that are missing for another reason. A diagonal entry that is unseen although a positive semidefinite
         matrix cannot have it on the unseen side counts as unknown by itself.
-    loss : {"auto", "observed", "one-sided"} or Loss
-        ``auto``: the method's own.
+    loss : {"auto", "observed", "one-sided", "censored"} or Loss
+        ``auto``: the method's own; with method ``auto`` by likelihood (``censored``) if there is noise that decides
+        what is seen, else with what absence says (``one-sided``).
     method : str, Solver, Strategy or callable, default "auto"
         ``auto``, ``gauss-newton``, ``direct``, ``gradient-descent``, ``scaled-gd``, ``pam``, ``momentum-pam``,
         ``gnmr``, ``admm`` or ``sdp``: the names in :data:`unrelu.solvers.METHODS`. With ``auto`` and start ``auto`` one

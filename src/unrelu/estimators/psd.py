@@ -40,7 +40,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         Every seen entry of X is on the side ``seen`` of it, every unseen one on the other. None: absence says
         nothing. ``auto``: 0.0 if every seen entry is on the side ``seen`` of zero, else None.
     seen : {"above", "below"}, default "above"
-    loss : {"auto", "observed", "one-sided"} or Loss, default "auto"
+    loss : {"auto", "observed", "one-sided", "censored"} or Loss, default "auto"
     method : str, Solver, Strategy or callable, default "auto"
         ``auto`` or a name in :data:`unrelu.solvers.METHODS`.
     start : str, Start, array or Completion, default "auto"

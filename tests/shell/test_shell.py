@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -205,7 +206,7 @@ def test_a_matrix_with_one_column_too_many_is_told_of_labels(folder):
     done = shell("complete", "ids.csv", "-r", 1, "-o", "out.csv")
     assert done.stderr == (
         "error: ids.csv must be square, got 2 rows and 3 columns; if its first column holds labels, say --labels; "
-        "if its first row holds entries, say --no-header\n"
+        "if its first row holds entries, say --no-header; say --table if it is one of rows by columns\n"
     )
 
 
@@ -597,3 +598,44 @@ def test_a_section_of_the_wrong_shape_is_left_out(tmp_path):
 
     Path(tmp_path, "section.json").write_text(json.dumps({**dict.fromkeys(PARTS), "tables": [7], "pictures": []}))
     assert read_section(tmp_path) is None
+
+
+@pytest.fixture
+def table_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 12))
+    rows, columns = [f"s{k}" for k in range(30)], [f"c{k}" for k in range(12)]
+    pd.DataFrame(np.where(M >= 0, M, np.nan), rows, columns).to_csv(tmp_path / "table.csv")
+    pd.DataFrame(M, rows, columns).to_csv(tmp_path / "truth.csv")
+    return M, tmp_path
+
+
+def test_a_rectangular_file_is_completed_as_a_table(table_file):
+    M, folder = table_file
+    more = ("--truth", "truth.csv", "--errors-out", "errors.csv", "--mask-out", "mask.csv")
+    done = shell("complete", "table.csv", "-r", 3, "-o", "out.csv", *more)
+    assert done.exit_code == 0, done.stderr
+    assert "30×12 table, rank 3, by gauss-newton" in done.stdout
+    assert "100% of the rows and 100% of the columns are determined" in done.stdout
+    assert "completion error against the truth" in done.stdout
+    found = pd.read_csv(folder / "out.csv", index_col=0)
+    assert list(found.index[:2]) == ["s0", "s1"]
+    assert list(found.columns[:2]) == ["c0", "c1"]
+    np.testing.assert_allclose(found.to_numpy(), M, atol=1e-8)
+    assert pd.read_csv(folder / "mask.csv", index_col=0).to_numpy().all()
+    assert (pd.read_csv(folder / "errors.csv", index_col=0).to_numpy() < 1e-6).all()
+    said = json.loads(shell("complete", "table.csv", "-r", 3, "-o", "again.csv", "--json").stdout)
+    assert said["shape"] == [30, 12]
+    assert said["largest_misfit"]["column"].startswith("c")
+
+
+def test_a_table_that_is_nearly_square_is_asked_about(table_file):
+    _, folder = table_file
+    frame = pd.read_csv(folder / "table.csv", index_col=0).iloc[:13]
+    frame.to_csv(folder / "near.csv")
+    done = shell("complete", "near.csv", "-r", 2, "-o", "out.csv")
+    assert done.exit_code == 2
+    assert "say --table if it is one of rows by columns" in done.stderr
+    done = shell("complete", "near.csv", "-r", 2, "-o", "out.csv", "--table")
+    assert "13×12 table" in done.stdout

@@ -135,6 +135,11 @@ class Completion:
         """n, the number of rows."""
         return int(self.factor.shape[0])
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+        return self.size, self.size
+
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> Array:
         """Entries of the fit at positions, or labels if the input had them, that broadcast against each other."""
         return self.factors.entries(*self._places(rows, cols))

@@ -43,6 +43,9 @@ class Misfit:
         >>> Misfit(0.5, 0, 1).named(("a", "b"))
         {'size': 0.5, 'row': 'a', 'column': 'b'}
         """
+        if self.labels is not None:
+            row, column = (label_or_position(0, (label,)) for label in self.labels)
+            return {"size": self.size, "row": row, "column": column}
         row, column = (label_or_position(place, labels) for place in (self.row, self.column))
         return {"size": self.size, "row": row, "column": column}
 
@@ -57,15 +60,16 @@ def largest_misfit(observations: Observations, factors: Factors) -> Misfit:
     >>> largest_misfit(seen, Symmetric(np.array([[1.0], [2.0]])))
     Misfit(size=1.0, row=1, column=1)
     """
-    n, found = observations.size, Misfit(0.0, 0, 0)
+    (m, n), found = factors.shape, Misfit(0.0, 0, 0)
+    first = observations.size - n if observations.source.cut is not None else 0  # where the columns of a table begin
     root = np.sqrt(observations.unit)
     left, right = (side.astype(np.float64) / root for side in (factors.left, factors.right))
-    for start in range(0, n, BAND):
-        rows = slice(start, min(start + BAND, n))
-        gap = np.abs(observations.block(rows, slice(0, n)) / observations.unit - left[rows] @ right.T)
+    for start in range(0, m, BAND):
+        rows = slice(start, min(start + BAND, m))
+        gap = np.abs(observations.block(rows, slice(first, first + n)) / observations.unit - left[rows] @ right.T)
         gap[np.isnan(gap)] = -1
         i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
         if gap[i, j] * observations.unit > found.size:
             found = Misfit(float(gap[i, j]) * observations.unit, start + int(i), int(j))
     names = observations.labels
-    return found if names is None else replace(found, labels=(names[found.row], names[found.column]))
+    return found if names is None else replace(found, labels=(names[found.row], names[first + found.column]))

@@ -16,6 +16,7 @@ def summary_of(completion: Any) -> dict[str, Any]:
     here, last = completion.history[completion.iteration], completion.history[-1]
     about = {
         "size": completion.size,
+        "shape": list(completion.shape),
         "rank": completion.rank,
         "converged": completion.verdict.converged,
         "code": completion.verdict.code.value,

@@ -133,11 +133,15 @@ class Square:
 
 def read_square(file: Path, header: bool | None, labels: bool | None, missing: list[str] | None) -> Square:
     """The matrix of a command."""
-    table = read_matrix(file, header=header, labels=labels, missing=missing or ())
+    return as_square(read_matrix(file, header=header, labels=labels, missing=missing or ()), file, (header, labels))
+
+
+def as_square(table: Table, file: Path, said: tuple[bool | None, bool | None]) -> Square:
+    """A table that must be square, with what was said of its header and its labels."""
     _require_square(table, file)
     names = labels_of(table, file)
     _warn_of_repeated(names, file)
-    return Square(table, names, header, labels)
+    return Square(table, names, *said)
 
 
 def _warn_of_repeated(names: tuple[str, ...] | None, file: Path) -> None:
@@ -158,7 +162,8 @@ def _require_square(table: Table, file: Path) -> None:
         if table.columns and columns == rows + 1:
             hint = "" if table.rows else "; if its first column holds labels, say --labels"
             hint += "; if its first row holds entries, say --no-header"
-        raise InputError(f"{file.name} must be square, got {rows} rows and {columns} columns{hint or SQUARE}")
+        said = f"{file.name} must be square, got {rows} rows and {columns} columns{hint or SQUARE}"
+        raise InputError(f"{said}; say --table if it is one of rows by columns")
 
 
 def _beside(file: Path, first: Square | None) -> Table:

@@ -19,7 +19,7 @@ from unrelu.data.inputs import read_values
 from unrelu.data.labels import label_or_position
 from unrelu.data.table import Table
 from unrelu.io.disk import check_target, together
-from unrelu.io.files import WRITABLE, write_matrix
+from unrelu.io.files import WRITABLE, read_matrix, write_matrix
 from unrelu.loop.history import Stop
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
 from unrelu.model.losses import LOSSES
@@ -27,13 +27,13 @@ from unrelu.shell import options
 from unrelu.shell.answer import Answer
 from unrelu.shell.common import (
     Square,
+    as_square,
     distinct,
     ended,
     exit_code,
     guarded,
     kept_warnings,
     mask_beside,
-    read_square,
     shown_names,
     shown_table,
     values_beside,
@@ -42,6 +42,7 @@ from unrelu.shell.common import (
 )
 from unrelu.shell.help import values_of
 from unrelu.shell.streams import deliver, out
+from unrelu.shell.tables import TableAnswer, completed_table, is_table
 from unrelu.solvers import METHODS, Solver
 from unrelu.starts import STARTS
 from unrelu.uncertainty.noise import PAIRS
@@ -114,6 +115,14 @@ Pairs = Annotated[
         autocompletion=values_of(*PAIRS),
     ),
 ]
+AsTable = Annotated[
+    bool,
+    typer.Option(
+        "--table",
+        metavar=options.FLAG,
+        help="Complete a table, LRᵀ, even if it has as many rows as columns; others are told by their shape.",
+    ),
+]
 
 
 @guarded
@@ -141,42 +150,36 @@ def complete_command(
     mask_out: MaskOut = None,
     errors_out: ErrorsOut = None,
     pairs: Pairs = "auto",
+    table: AsTable = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> int:
-    """Complete a symmetric positive semidefinite matrix of known rank from the entries beyond a threshold."""
+    """Complete a matrix of known rank from the entries beyond a threshold: a symmetric one, or a table."""
     limit = options.checked_threshold(threshold, no_threshold)
     seconds = options.checked_seconds(max_seconds)
     files = _Files(output, errors_out, mask_out)
     files.check([path for path in (file, unknown, truth) if path is not None])
-    matrix = read_square(file, header, labels, missing)
+    read = read_matrix(file, header=header, labels=labels, missing=missing or ())
+    rectangular = is_table(read, table)
+    matrix = Square(read, None, header, labels) if rectangular else as_square(read, file, (header, labels))
     began = perf_counter()
+    rule = tol if seconds is None else _rule(method, tol, matrix.table, seconds)
+    asked: dict[str, Any] = dict(threshold=limit, seen=seen, loss=loss, method=method, start=start)
+    asked |= dict(tol=rule, max_iter=max_iter, rng=options.checked_seed(seed))
     with kept_warnings(_advice(keep_undetermined, mask_out)) as notes, watching(quiet or as_json) as watched:
-        completion = complete(
-            shown_table(matrix.table, as_json=as_json),
-            rank,
-            threshold=limit,
-            seen=seen,
-            unknown=mask_beside(matrix, unknown),
-            loss=loss,
-            method=method,
-            start=start,
-            tol=tol if seconds is None else _rule(method, tol, matrix.table, seconds),
-            max_iter=max_iter,
-            truth=values_beside(matrix, truth),
-            pairs=pairs,
-            rng=options.checked_seed(seed),
-            **watched.options,
-        )
+        asked |= watched.options
+        shown = shown_table(read, as_json=as_json)
+        if rectangular:
+            completion = completed_table(shown, rank, (unknown, truth), asked)
+        else:
+            beside = dict(unknown=mask_beside(matrix, unknown), truth=values_beside(matrix, truth))
+            completion = complete(shown, rank, pairs=pairs, **beside, **asked)
         if completion.verdict.code is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         left = None if seconds is None else seconds - (perf_counter() - began)
-        answer = Answer.of(completion, keep_undetermined, left, watched.phase)
+        answer = (TableAnswer if rectangular else Answer).of(completion, keep_undetermined, left, watched.phase)
     files.write(answer, matrix, fit=fit)
-    if as_json:
-        files.tell_programs(answer, notes)
-    else:
-        files.tell_people(answer, notes, shown_names(matrix.names), quiet=quiet)
+    files.tell(answer, notes, shown_names(matrix.names), quiet=None if as_json else quiet)
     return ended(completion.verdict, quiet)
 
 
@@ -202,7 +205,17 @@ class _Files:
         contents |= {} if self.mask is None else {self.mask: answer.mask()}
         with together(final=exit_code(answer.completion.verdict)):
             for path, content in contents.items():
-                write_matrix(path, content, rows=matrix.names if matrix.table.rows else None, columns=matrix.names)
+                rows, columns = matrix.names if matrix.table.rows else None, matrix.names
+                if isinstance(answer, TableAnswer):
+                    rows, columns = matrix.table.rows, matrix.table.columns
+                write_matrix(path, content, rows=rows, columns=columns)
+
+    def tell(self, answer: Answer, notes: list[str], names: tuple[str, ...] | None, *, quiet: bool | None) -> None:
+        """What came out and where it is: in words, or as JSON if it is for a program (``quiet`` is None)."""
+        if quiet is None:
+            self.tell_programs(answer, notes)
+        else:
+            self.tell_people(answer, notes, names, quiet=quiet)
 
     def tell_programs(self, answer: Answer, notes: list[str]) -> None:
         """What came out and where it is, as JSON."""

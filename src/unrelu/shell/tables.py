@@ -1,0 +1,96 @@
+"""Rectangular files: how ``unrelu complete`` reads, completes and describes a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unrelu.base.errors import InputError
+from unrelu.complete_rectangular import complete_rectangular
+from unrelu.data.labels import label_or_position, listed_rows
+from unrelu.data.table import Table
+from unrelu.io.files import read_matrix
+from unrelu.kernels.memory import require_memory
+from unrelu.results.rectangular import RectangularCompletion
+from unrelu.shell.answer import Answer
+from unrelu.shell.wording import for_shells
+
+__all__ = ["TableAnswer", "completed_table", "is_table"]
+
+
+def is_table(table: Table, asked: bool) -> bool:
+    """Whether a file holds a table: it was said so, or its sides differ by more than a forgotten row of labels."""
+    rows, columns = table.values.shape
+    return asked or abs(rows - columns) > 1
+
+
+def completed_table(table: Table, rank: int, beside: tuple[Path | None, Path | None], asked: dict[str, Any]) -> Any:
+    """The completion of a table; ``beside`` are the files with unknown entries and with the truth, if there are any."""
+    unknown, truth = (None if path is None else _like(table, path) for path in beside)
+    return complete_rectangular(table, rank, unknown=None if unknown is None else unknown != 0, truth=truth, **asked)
+
+
+def _like(table: Table, path: Path) -> Any:
+    """The values of a second file, which must have the shape of the first."""
+    values = read_matrix(path).values
+    if values.shape != table.values.shape:
+        rows, columns = table.values.shape
+        raise InputError(f"{path.name} must have {rows} rows and {columns} columns, got {values.shape}")
+    return np.nan_to_num(np.asarray(values)) if path.suffix else np.asarray(values)
+
+
+@dataclass(frozen=True, eq=False)
+class TableAnswer(Answer):
+    """What is written and said of a completed table."""
+
+    completion: RectangularCompletion
+
+    def values(self, fit: bool) -> Any:
+        """The table to be written."""
+        if self.full or self.levels is None:
+            return self.completion.matrix() if fit else self.completion.filled()
+        return self.completion.matrix("nan") if fit else self.completion.filled(undetermined="nan")
+
+    def mask(self) -> Any:
+        """1 where an entry was seen or is determined."""
+        return (~np.isnan(np.asarray(self.completion.filled(undetermined="nan")))).astype(int)
+
+    def errors(self) -> Any:
+        """The standard error of every entry."""
+        m, n = self.completion.shape
+        require_memory(m * n * 40, f"the standard errors of a {m}×{n} table")
+        if self.levels is None:
+            return np.full((m, n), np.inf)
+        return self.completion.standard_errors(np.arange(m)[:, None], np.arange(n))
+
+    def report(self, names: tuple[str, ...] | None) -> list[str]:
+        """What a person wants to know."""
+        found, about = self.completion, self.completion.summary()
+        m, n = found.shape
+        lines = [
+            f"{m}×{n} table, rank {about['rank']}, by {about['method']} from the {about['start']} start "
+            f"({about['loss']} loss)",
+            f"{about['iterations']} iterations, {about['seconds']:.2f} s, relative residual {about['residual']:.2e}",
+        ]
+        if about["error"] is not None:
+            lines.append(f"completion error against the truth {about['error']:.2e}")
+        lines.append(for_shells(str(found.verdict)))
+        if self.levels is None:
+            return [*lines, "there was no time to find out what the data determine; every entry of the fit is written"]
+        rows, columns = found.determined, found.columns_determined
+        lines.append(f"{np.mean(rows):.0%} of the rows and {np.mean(columns):.0%} of the columns are determined")
+        worst = found.largest_misfit
+        if worst is not None:
+            place = label_or_position(worst.row, found.labels), label_or_position(worst.column, found.column_labels)
+            lines[-1] += f"; the largest misfit of a seen entry is {worst.size:.2g}, at ({place[0]}, {place[1]})"
+        open_rows, open_columns = np.flatnonzero(~rows), np.flatnonzero(~columns)
+        if found.verdict.answered and (open_rows.size or open_columns.size):
+            left = "kept" if self.keep else "left empty (--keep-undetermined writes them)"
+            parts = [listed_rows(open_rows, found.labels)] if open_rows.size else []
+            if open_columns.size:
+                parts.append(listed_rows(open_columns, found.column_labels).replace("row", "column", 1))
+            lines.append(f"not determined by the data: {' and '.join(parts)}; their unseen entries are {left}")
+        return lines

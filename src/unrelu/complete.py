@@ -23,11 +23,13 @@ from unrelu.base.generators import generator_of
 from unrelu.data.labels import listed_rows
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
+from unrelu.judge.likelihood import bent_by_selection
 from unrelu.judge.remarks import remarks
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Record, Stop, Verdict, in_units
 from unrelu.loop.progress import Bar
+from unrelu.loop.run import Outcome
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import LOSSES, Loss
 from unrelu.results.completion import Completion
@@ -231,12 +233,13 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
     root = observations.dtype.type(np.sqrt(unit))
     residual = misfit / problem.norm if problem.norm else (0.0 if misfit == 0 else float("inf"))
     odd = remarks(observations, point.factor, residual) if problem.psd else []
-    said = "; ".join([outcome.verdict.reason, *odd])
+    ended = _unless_bent(problem, outcome)
+    said = "; ".join([ended.reason, *odd])
     own = outcome.own if problem.psd else point.factors
     likelihood = (point.loss or problem.loss) if problem.loss.likelihood else None
     return Completion(
         factor=(point.factor if problem.psd else point.factors.left) * root,
-        verdict=Verdict(outcome.verdict.code, said),
+        verdict=Verdict(ended.code, said),
         history=outcome.history,
         objective=in_units(point.value, unit, problem.value_power),
         residual=residual,
@@ -257,6 +260,15 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
         sigma_given=likelihood is not None and likelihood.noise_given,
         witnesses=PSDWitnesses() if problem.psd else Silent(),
     )
+
+
+def _unless_bent(problem: Any, outcome: Outcome) -> Verdict:
+    """The verdict on an outcome; a fit of squares that the choice of what is seen has bent is no answer."""
+    verdict = outcome.verdict
+    if not (problem.psd and problem.simpler is None and verdict.answered):
+        return verdict
+    bent = bent_by_selection(problem, outcome.point)
+    return verdict if bent is None else Verdict(Stop.STATIONARY, f"{verdict.reason}; but {bent}")
 
 
 def _given(start: Any) -> Any:

@@ -273,3 +273,29 @@ def test_float32_stays_float32():
     assert found.matrix().dtype == np.float32
     double = unrelu.complete(X, 3, loss="censored", rng=0)
     np.testing.assert_allclose(found.matrix(), double.matrix(), atol=5e-3)
+
+
+@pytest.mark.parametrize("loss", ["observed", "one-sided"])
+def test_squares_say_when_the_choice_of_what_is_seen_bends_them(loss):
+    M, X = noisy(2.0, n=100, rank=3)
+    bent = unrelu.complete(X, 3, loss=loss, rng=0)
+    assert off(bent, M) > 2 * off(unrelu.complete(X, 3, rng=0), M)
+    assert bent.verdict.code.value == "stationary"
+    assert not bent.determined.any()
+    if "decided which" in bent.verdict.reason:  # else it was stationary for another reason
+        assert "bends this fit" in bent.verdict.reason
+        assert "use loss='censored'" in bent.verdict.reason
+    M, X = noisy(0.1, n=100, rank=3)
+    straight = unrelu.complete(X, 3, loss=loss, rng=0)
+    assert straight.verdict.code.value == "fitted-to-noise", straight.verdict
+
+
+def test_the_papers_loss_is_told_of_its_bend():
+    """The instance of which the paper's loss made something that was off by two thirds, and called it converged."""
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((200, 5))
+    Y = U @ U.T + rng.standard_normal((200, 200))
+    found = unrelu.complete(np.where(Y >= 0, Y, np.nan), 5, loss="observed", rng=0)
+    assert off(found, U @ U.T) > 0.5
+    assert not found.verdict.answered
+    assert "bends this fit" in found.verdict.reason

@@ -401,12 +401,14 @@ def shares_covered(noise, seeds, quantile=0.7, n=100, rank=3):
         E = noise * np.sqrt(np.mean(M**2)) * rng.standard_normal((n, n))
         Y = M + E
         tau = float(np.quantile(Y, quantile))
-        completion = quietly(thresholded(Y, tau), rank, threshold=tau, method="gauss-newton", start=U)
+        X = thresholded(Y, tau)
+        completion = quietly(X, rank, threshold=tau, method="gauss-newton", start=U)
+        bars = ErrorBars(completion.factor, Observations.of(X, threshold=tau))
         i, j = np.nonzero(np.maximum(Y, Y.T) < tau)
-        low, high = completion.error_bars().interval(i, j)
+        low, high = bars.interval(i, j)
         finite = np.isfinite(high - low)
         inside = (low <= M[i, j]) & (M[i, j] <= high)
-        shares[completion.error_bars().caution is not None].append(inside[finite].mean())
+        shares[bars.caution is not None].append(inside[finite].mean())
     return shares
 
 

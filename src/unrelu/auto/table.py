@@ -140,7 +140,7 @@ def _enough(problem: PSDProblem, best: Outcome, values: list[float]) -> bool:
         sharp = ESCALATE_SHARP[problem.dtype.name] * 100.0 * problem.norm
         return problem.misfit(best.point.value) <= sharp or len(values) >= 3
     met = best.verdict.converged or best.verdict.code is Stop.STALLED
-    return _twice(values) and met and Leftover.of(problem, best).noise_only
+    return _twice(values) and met and Leftover.of(problem, best.point).noise_only
 
 
 def _twice(values: list[float]) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.distances.trilateration import cliques
+from unrelu.model.losses import Censored
 from unrelu.problems.network import Misfit, Network
 
 __all__ = ["NoiseLevel", "censored_noise", "noise_of_cliques"]
@@ -68,12 +69,12 @@ def censored_noise(network: Network, X: NDArray[np.float64], sigma: float, freed
     σ² (m − freedom + Σ t λ(t)) = Σ w gap² with t = (x − cutoff)/σ over unseen pairs and λ = φ/Φ, from the derivative of
     the likelihood.
     """
-    from scipy.special import log_ndtr
-
     gap = network.residual(X)
     cutoff = float(network.cutoff or 0.0)
     first, second = network.too_close(X, cutoff + 5 * sigma)
-    t = (np.linalg.norm(X[first] - X[second], axis=1) - cutoff) / sigma
-    ratio = np.exp(-t * t / 2 - log_ndtr(t)) / np.sqrt(2 * np.pi)
-    left = len(gap) - freedom + float(np.sum(t * ratio))
+    x = np.linalg.norm(X[first] - X[second], axis=1)
+    likelihood, limits = Censored(sigma), (cutoff, np.inf)
+    cost, slope, curvature = np.empty((3, len(x)))
+    likelihood.unseen(x, limits, cost, slope, curvature)
+    left = len(gap) - freedom + float(likelihood.unseen_sums(x, limits, slope, curvature)[0])
     return float(np.sqrt(np.sum(network.weight * gap**2) / max(left, 1.0)))

@@ -9,7 +9,7 @@ no further fit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,15 +19,17 @@ from unrelu.base.tolerances import (
     LIKELIHOOD_LEFT,
     LIKELIHOOD_LEFT_OF_FEW,
     LIKELIHOOD_MISSING,
+    REFINED_NOISE_MATTERS,
 )
 from unrelu.judge.counting import underdetermined
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome
+from unrelu.model.losses import Censored
 from unrelu.placing.attach import bands
-from unrelu.problems.psd import PSDProblem
+from unrelu.problems.psd import Point, PSDProblem
 from unrelu.starts.continuation import lowest_residual_eigenpair
 
-__all__ = ["Fits", "Leftover", "on_likelihood"]
+__all__ = ["Fits", "Leftover", "bent_by_selection", "on_likelihood"]
 
 # With fewer rows an eigenvalue tells too little of itself.
 MANY_ROWS = 30
@@ -54,9 +56,9 @@ class Leftover:
     rows: int
 
     @classmethod
-    def of(cls, problem: PSDProblem, outcome: Outcome) -> Leftover:
-        """At the end of a run."""
-        posed, factor, n = problem.at(outcome.point), outcome.point.factor, problem.size
+    def of(cls, problem: PSDProblem, point: Point) -> Leftover:
+        """At a point."""
+        posed, factor, n = problem.at(point), point.factor, problem.size
         value, _ = lowest_residual_eigenpair(posed, factor)
         probes = np.eye(n) if n <= 2 * PROBES else np.random.default_rng(0).choice([-1.0, 1.0], (n, PROBES))
         seen = posed.kernel.residual_times(factor, probes.astype(problem.dtype)).astype(np.float64)
@@ -95,7 +97,7 @@ def on_likelihood(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: 
     if noise is None:  # of squares
         noise = problem.misfit_at(point) / float(np.sqrt(problem.observations.count)) * problem.unit
     level = f"noise of {noise:.3g}"
-    left = Leftover.of(problem, outcome)
+    left = Leftover.of(problem, point)
     told = evidence.plain or problem.size >= MANY_ROWS
     odd = _nothing_explained(problem, residual) or _absence_contradicts(problem, outcome)
     if odd is not None:
@@ -155,4 +157,24 @@ def _absence_contradicts(problem: PSDProblem, outcome: Outcome) -> str | None:
         f"{missing} of {sure} entries that the fit puts {FAR:g} standard deviations of the noise beyond their limits "
         "were not seen: they are missing for another reason than their value; mark them as unknown=, or pass "
         "threshold=None"
+    )
+
+
+def bent_by_selection(problem: PSDProblem, point: Point) -> str | None:
+    """What to say of a fit of squares to data whose noise decided which of them were seen.
+
+    The likelihood knows of that: where its slopes at the fit have an eigenvalue that noise does not leave, the fit is
+    not the likeliest one, nor near it.
+    """
+    observations = problem.observations
+    share = problem.misfit_at(point) / problem.norm if problem.norm else 0.0
+    if observations.limits.nothing or problem.size < MANY_ROWS or share <= REFINED_NOISE_MATTERS:
+        return None
+    likely = Censored(level=share * observations.norm / float(np.sqrt(observations.count)))
+    left = Leftover.of(problem.under_likelihood(likely), replace(point, kept=None))
+    if left.noise_only:
+        return None
+    return (
+        f"noise of {share:.0%} of the seen entries decided which of them were seen, and bends this fit: what it leaves "
+        f"has an eigenvalue {left.times:.2g} times what noise leaves; use loss='censored', which knows of it"
     )

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Floats, Indices
+from unrelu.model.losses import Censored
 
 __all__ = ["Forces", "Misfit", "Network", "PairLimits", "no_limits"]
 
@@ -242,14 +243,11 @@ def _absent(network: Network, X: Floats, misfit: Misfit) -> Forces:
     first, second = network.too_close(X, cutoff + REACH * sigma)
     along, x = _directions(X, first, second)
     if sigma > 0:
-        from scipy.special import log_ndtr
-
-        t = (x - cutoff) / sigma
-        log_seen = log_ndtr(t)
-        ratio = np.exp(-t * t / 2 - log_seen) / np.sqrt(2 * np.pi)
-        return Forces(
-            first, second, along, -sigma * ratio, ratio * (ratio + t), -float(np.sum(log_seen)) * sigma * sigma
-        )
+        # The likelihood of matrices, in units of σ²: beside it a seen pair costs ½(x − d)².
+        cost, slope, curvature = np.empty((3, len(x)))
+        Censored(sigma).unseen(x, (cutoff, np.inf), cost, slope, curvature)
+        square = sigma * sigma
+        return Forces(first, second, along, square * slope, square * curvature, square * float(np.sum(cost)))
     if misfit.squared:
         gap = x * x - cutoff * cutoff
         return Forces(first, second, along, gap * x / 2, x * x, float(gap @ gap) / 8)

@@ -111,6 +111,10 @@ class PSDProblem:
         """The simpler problem if that has this loss, else itself."""
         return self.simpler if self.simpler is not None and self.simpler.loss == loss else self
 
+    def under_likelihood(self, loss: Loss) -> PSDProblem:
+        """The same data and unknown under another loss."""
+        return type(self)(self.observations, self.rank, loss)
+
     def at(self, point: Point) -> PSDProblem:
         """The problem that a point was measured in: this one, but for what is estimated along the way."""
         return self if point.loss is None or point.loss == self.loss else self.with_loss(point.loss)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from soak.instance import DISTANCES, Instance
+from soak.instance import DISTANCES, TABLES, Instance
 
 __all__ = ["Answer", "asked"]
 
@@ -86,7 +86,7 @@ def asked(instance: Instance, *, everything: bool = True) -> Answer:
     """Ask the package; ``everything=False`` leaves out bounds, error bars and proofs."""
     answer = Answer()
     started = time.process_time()
-    stages = _distances if instance.group == DISTANCES else _matrix
+    stages = {DISTANCES: _distances, TABLES: _table}.get(instance.group, _matrix)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         stages(instance, answer, everything)
@@ -159,6 +159,54 @@ def _matrix(instance: Instance, answer: Answer, everything: bool) -> None:
     if everything:
         _tried(answer, "bounds", bound)
         _tried(answer, "certify", prove)
+
+
+def _table(instance: Any, answer: Answer, everything: bool) -> None:
+    """The same of a table, as part of the symmetric matrix [[·, M], [Mᵀ, ·]]."""
+    import unrelu
+
+    m, size = instance.cut, instance.size
+    found: dict[str, Any] = {}
+    rows, cols = np.arange(m)[:, None], np.arange(size - m)
+
+    def whole(part: Any, elsewhere: Any) -> Any:
+        full = np.full((size, size), elsewhere, dtype=np.asarray(part).dtype)
+        full[:m, m:], full[m:, :m] = part, np.asarray(part).T
+        return full
+
+    def complete() -> None:
+        completion = unrelu.complete_rectangular(instance.data, rng=0, **instance.asked_with())
+        found["completion"] = completion
+        answer.code, answer.reason = str(completion.verdict.code), completion.verdict.reason
+        answer.converged = bool(completion.verdict.converged)
+        answer.values = whole(_dense(completion.matrix()), 0.0)
+        answer.filled = whole(_dense(completion.filled()), 0.0)
+
+    def judge() -> None:
+        completion = found["completion"]
+        answer.determined = np.concatenate([completion.determined, completion.columns_determined])
+        answer.levels = np.concatenate([completion.determinacy, completion.column_determinacy])
+        answer.components = np.asarray(completion._table.components)
+        answer.entry_levels = whole(completion.entry_determinacy(rows, cols), "no")
+
+    def errors() -> None:
+        completion = found["completion"]
+        answer.errors = whole(np.asarray(completion.standard_errors(rows, cols), float), np.inf)
+        low, high = completion.interval(rows, cols)
+        answer.low, answer.high = whole(np.asarray(low, float), -np.inf), whole(np.asarray(high, float), np.inf)
+        answer.freedom = int(completion.noise.degrees_of_freedom)
+
+    def bound() -> None:
+        i, j = np.nonzero(~instance.seen[:m, m:])
+        low, high = found["completion"].bounds(i, j)
+        answer.bounds = i, m + j, np.asarray(low, float), np.asarray(high, float)
+
+    if not _tried(answer, "complete_rectangular", complete) or not _tried(answer, "determinacy", judge):
+        return
+    if everything or instance.noise:
+        _tried(answer, "standard_errors", errors)
+    if everything:
+        _tried(answer, "bounds", bound)
 
 
 def _distances(instance: Instance, answer: Answer, everything: bool) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from soak.catalogue import drawn
-from soak.instance import DISTANCES, EXACT, NOISY
+from soak.instance import DISTANCES, EXACT, NOISY, TABLES
 from soak.runner import run
 from soak.second import UNKNOWNS, differing
 from soak.table import aligned
@@ -74,7 +74,7 @@ def _fingerprint(source: Path) -> str:
 
 def kept(records: list[Record], before: dict[str, Record]) -> dict[str, Kept]:
     """By group: what was right before, and is still said."""
-    found = {group: Kept() for group in (EXACT, NOISY, DISTANCES)}
+    found = {group: Kept() for group in (EXACT, NOISY, DISTANCES, TABLES)}
     searched = 0
     for now in {record["name"]: record for record in records}.values():
         old = before.get(now["name"])

@@ -8,12 +8,13 @@ from itertools import count
 
 import numpy as np
 
-from soak import kinds, kinds_distances, reported
+from soak import kinds, kinds_distances, kinds_tables, reported
 from soak.instance import Instance, name_of, stream
 
 __all__ = ["ALL", "drawn", "schedule"]
 
-ALL = (*kinds.KINDS, *kinds_distances.KINDS, *reported.KINDS)
+DRAWS = {**kinds.KINDS, **kinds_distances.KINDS, **kinds_tables.KINDS}
+ALL = (*DRAWS, *reported.KINDS)
 # Drawn so often in each round, others once: these are quickly tried and their faults are rare.
 OFTEN = {
     "small": 2,
@@ -34,8 +35,7 @@ def drawn(name: str) -> Instance:
         rng = np.random.default_rng(number if seed == 0 else [number, seed])
         instance = reported.KINDS[kind](rng, number)
     else:
-        draw = kinds.KINDS.get(kind) or kinds_distances.KINDS[kind]
-        instance = draw(stream(kind, seed, number))
+        instance = DRAWS[kind](stream(kind, seed, number))
     return replace(instance, kind=kind, name=name)
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DISTANCES", "EXACT", "NOISY", "Draw", "Instance", "name_of", "stream"]
+__all__ = ["DISTANCES", "EXACT", "NOISY", "TABLES", "Draw", "Instance", "name_of", "stream"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-EXACT, NOISY, DISTANCES = "noiseless", "noisy", "distances"
+EXACT, NOISY, DISTANCES, TABLES = "noiseless", "noisy", "distances", "tables"
 
 # How far an entry may be off, as a share of the largest, before it counts as wrong.
 CLOSE, CLOSE_FLOAT32 = 1e-6, 1e-2
@@ -73,7 +73,12 @@ class Instance:
     @property
     def front_door(self) -> str:
         """The function of the package that is asked."""
-        return "complete_distances" if self.group == DISTANCES else "complete"
+        return {DISTANCES: "complete_distances", TABLES: "complete_rectangular"}.get(self.group, "complete")
+
+    @property
+    def exists(self) -> Any:
+        """Which entries there are at all: all, unless a kind says otherwise."""
+        return True
 
     @property
     def exact(self) -> bool:

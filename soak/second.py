@@ -106,6 +106,7 @@ def second_completion(instance: Instance, answer: Answer) -> str | None:
 
 def differing(instance: Instance, claimed: NDArray[np.bool_]) -> str | None:
     """A sentence about another completion that differs from the truth in a claimed entry, or None."""
+    claimed = claimed & instance.exists
     if not claimed.any():
         return None
     seen, truth = Seen.of(instance), instance.truth / instance.scale

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from soak.instance import DISTANCES, EXACT, NOISY
+from soak.instance import DISTANCES, EXACT, NOISY, TABLES
 
 __all__ = ["MUST_BE_ZERO", "aligned", "failed", "printed"]
 
@@ -36,7 +36,7 @@ MUST_BE_ZERO = {
 }
 # Coverage of 95 % intervals is read off instances with at least so many unseen entries.
 ENOUGH, LOW = 20, 0.8
-GROUPS = (EXACT, NOISY, DISTANCES)
+GROUPS = (EXACT, NOISY, DISTANCES, TABLES)
 
 
 def failed(records: Iterable[Record]) -> bool:

@@ -272,6 +272,18 @@ def test_unknown_entries_say_nothing():
     X[unknown] = np.nan
     found = unrelu.complete_rectangular(X, 2, unknown=unknown, rng=0)
     np.testing.assert_allclose(found.matrix(), M, atol=1e-8)
+    assert found.observed().times_told(np.zeros(25, int), 40 + np.arange(25)).tolist() == (2 - 2 * unknown[0]).tolist()
+
+
+def test_nothing_is_certain_of_an_unknown_entry():
+    M, X = planted(8, 3, 2)
+    unknown = np.zeros(M.shape, bool)
+    unknown[0] = True
+    X[0] = np.nan
+    found = unrelu.complete_rectangular(X, 2, unknown=unknown, rng=0)
+    low, high = found.bounds(np.zeros(3, int), np.arange(3))
+    assert (low == -np.inf).all()
+    assert (high == np.inf).all()
 
 
 @pytest.mark.parametrize(

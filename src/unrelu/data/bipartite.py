@@ -157,6 +157,17 @@ class BipartiteLimits(Limits):
             found[np.ix_(down, left)] = self.table.unknown[np.ix_(col_left, row_down)].T
         return found
 
+    def unknown_at(self, rows: Indices, cols: Indices) -> Bools | None:
+        """Which of some entries are missing for another reason."""
+        assert self.table is not None
+        if self.table.unknown is None:
+            return None
+        found = np.zeros(len(rows), dtype=bool)
+        for i, j in ((rows, cols), (cols, rows)):
+            mine = (i < self.cut) & (j >= self.cut)
+            found[mine] = self.table.unknown[i[mine], j[mine] - self.cut]
+        return found
+
     def part(self, rows: Indices, cols: Indices) -> Limits:
         """Those of some rows and columns, rows of the table first."""
         assert self.table is not None

@@ -101,6 +101,10 @@ class Limits:
         """Which entries of a block are missing for another reason; None: none is."""
         return None if self.unknown is None else _block(self.unknown, rows, cols)
 
+    def unknown_at(self, rows: Indices, cols: Indices) -> Bools | None:
+        """Which of the entries (rows[k], cols[k]) are missing for another reason; None: none is."""
+        return None if self.unknown is None else self.unknown[rows, cols]
+
     def part(self, rows: Indices, cols: Indices) -> Limits:
         """Those of some rows and columns, in the order given."""
         low, high = self.of(rows, cols)

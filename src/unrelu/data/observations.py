@@ -212,9 +212,9 @@ class Observations:
             return told
         own = rows == cols
         most = np.where(own, 1, 2).astype(np.uint8)
-        if self.limits.unknown is not None:
-            unknown = self.limits.unknown
-            most = most - np.where(own, unknown[rows, cols], unknown[rows, cols].astype(np.uint8) + unknown[cols, rows])
+        unknown, mirrored = self.limits.unknown_at(rows, cols), self.limits.unknown_at(cols, rows)
+        if unknown is not None and mirrored is not None:
+            most = most - np.where(own, unknown, unknown.astype(np.uint8) + mirrored)
         if self._diagonal_is_unknown:
             most = np.where(own, 0, most)
         if self.source.cut is not None:

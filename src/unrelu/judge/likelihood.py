@@ -20,6 +20,7 @@ from unrelu.base.tolerances import (
     LIKELIHOOD_LEFT_OF_FEW,
     LIKELIHOOD_MISSING,
 )
+from unrelu.data.limits import part_of
 from unrelu.judge.counting import underdetermined
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome
@@ -136,9 +137,10 @@ def _absence_contradicts(problem: PSDProblem, outcome: Outcome) -> str | None:
     sure = missing = 0
     for rows in bands(n, n):
         values = observations.block(rows, slice(0, n))
-        low, high = (limit / problem.unit for limit in limits.of(rows, slice(0, n)))
         fit = U[rows] @ U.T
-        far = (fit > high + FAR * sigma) | (fit < low - FAR * sigma)
+        off = np.abs(fit - limits.of(rows, slice(0, n)).over(problem.unit).nearest(fit))
+        noise = 1.0 if observations.spread is None else part_of(observations.spread, rows, slice(0, n))
+        far = off > FAR * sigma * noise
         absent = observations.absent(rows, slice(0, n), values)
         missing += int(np.count_nonzero(far & absent))
         sure += int(np.count_nonzero(far & (absent | ~np.isnan(values))))

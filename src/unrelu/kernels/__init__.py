@@ -13,5 +13,5 @@ __all__ = ["GeneralKernel", "Kernel", "Line", "TiledKernel", "kernel_for"]
 
 def kernel_for(observations: Observations, loss: Loss) -> Kernel:
     """The quickest kernel for these data and this loss."""
-    quick = loss.squared and loss.heard(observations.limits).uniform
+    quick = loss.squared and observations.plain and loss.heard(observations.limits).uniform
     return TiledKernel(observations, loss) if quick else GeneralKernel(observations, loss)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Floats
+from unrelu.data.limits import Ends, part_of
 from unrelu.data.observations import Observations
 from unrelu.kernels.line import Sampled
 from unrelu.kernels.memory import require_memory
@@ -31,20 +33,34 @@ CHUNKS = 16
 
 @dataclass(frozen=True, eq=False)
 class _Direction:
-    """One way round a tile: values (0 where unseen), which were seen, limits, which are absent; how often it counts."""
+    """One way round a tile: values (0 where unseen), which were seen, limits, which are absent; how often it counts.
+
+    Where entries have a weight, ``seen`` and ``absent`` are that instead of 1; where the noise of some is larger than
+    that of others, ``spread`` says how many times, and values and limits are divided by it.
+    """
 
     values: Array
-    seen: NDArray[np.uint8]
-    limits: tuple[Any, Any]
-    absent: NDArray[np.uint8]
+    seen: NDArray[Any]
+    limits: Ends
+    absent: NDArray[Any]
     times: float = 1.0
+    spread: Any = None
 
     def like(self, other: _Direction) -> bool:
         """Whether both say the same."""
-        mine, theirs = ((d.values, d.seen, d.absent) for d in (self, other))
-        alike = all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
-        bounds = zip(self.limits, other.limits, strict=True)
-        return alike and all(bool(np.all(np.equal(a, b))) for a, b in bounds)
+        mine, theirs = (
+            (d.values, d.seen, d.absent, *d.limits, *(d.limits.gap or ()), *([] if d.spread is None else [d.spread]))
+            for d in (self, other)
+        )
+        return all(
+            np.shape(a) == np.shape(b) and bool(np.all(np.equal(a, b))) for a, b in zip(mine, theirs, strict=True)
+        )
+
+    @property
+    def turned(self) -> _Direction:
+        """The other way round."""
+        spread = None if self.spread is None else np.transpose(self.spread)
+        return _Direction(self.values.T, self.seen.T, self.limits.turned, self.absent.T, self.times, spread)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +84,9 @@ class GeneralKernel:
     loss : Loss
     """
 
-    constant = 0.0
-
     def __init__(self, observations: Observations, loss: Loss) -> None:
-        self._observations = observations.with_limits(loss.heard(observations.limits))
+        heard = loss.heard(observations.limits)
+        self._observations = observations.with_limits(heard if loss.hears_gaps else heard.apart_from_gaps())
         self._loss = loss.in_units(observations.unit)
         n, self.size, self.dtype = observations.size, observations.size, observations.dtype
         self.bounded = not self._observations.limits.nothing
@@ -88,9 +103,7 @@ class GeneralKernel:
         forward = self._direction(rows, cols)
         if rows == cols:
             return _BothWays(rows, cols, (forward,), index)
-        back = self._direction(cols, rows)
-        low, high = (np.transpose(limit) for limit in back.limits)
-        backward = _Direction(back.values.T, back.seen.T, (low, high), back.absent.T)
+        backward = self._direction(cols, rows).turned
         if forward.like(backward):
             return _BothWays(rows, cols, (replace(forward, times=2.0),), index)
         return _BothWays(rows, cols, (forward, backward), index)
@@ -100,9 +113,37 @@ class GeneralKernel:
         values = observations.block(rows, cols)
         seen = ~np.isnan(values)
         absent = observations.absent(rows, cols, values)
-        low, high = (limit / unit for limit in observations.limits.of(rows, cols))
+        ends = observations.limits.of(rows, cols).over(unit)
         target = np.where(seen, values, 0) / self.dtype.type(unit)
-        return _Direction(target, seen.view(np.uint8), (low, high), absent.view(np.uint8))
+        if observations.plain:
+            return _Direction(target, seen.view(np.uint8), ends, absent.view(np.uint8))
+        if observations.weights is not None:
+            weights = part_of(observations.weights, rows, cols).astype(self.dtype)
+            seen, absent = seen * weights, absent * weights
+        if observations.spread is None:
+            return _Direction(target, seen, ends, absent)
+        spread = part_of(observations.spread, rows, cols).astype(self.dtype)
+        return _Direction(target / spread, seen, ends.over(spread), absent, 1.0, spread)
+
+    @cached_property
+    def constant(self) -> float:
+        """The part of a squared F that no fit lowers: of pairs seen twice, with two values."""
+        if not self._loss.squared:
+            return 0.0
+        return sum(self._apart(tile) for tile in self._tiles) / 4
+
+    def _apart(self, tile: _BothWays) -> float:
+        """Σ pq/(p + q) (x − y)² of the pairs of a tile with values x and y, of weights p and q."""
+        (p, x), (q, y) = (self._weighed(way) for way in self._ways(tile))
+        both = (p > 0) & (q > 0)
+        apart = (p * q)[both] / (p + q)[both] * (x - y)[both] ** 2
+        return float(np.sum(apart, dtype=np.float64)) / (2 if tile.diagonal else 1)
+
+    def _weighed(self, way: _Direction) -> tuple[Array, Array]:
+        """What seen entries weigh, over the square of their noise, and their values."""
+        if way.spread is None:
+            return way.seen.astype(self.dtype), way.values
+        return way.seen / np.square(way.spread), way.values * way.spread
 
     def _cost(self, tile: _BothWays, work: _Work) -> float:
         """Cost of the fit in ``work.fit``; slopes and curvatures of the whole tile are left in ``work``."""
@@ -113,12 +154,16 @@ class GeneralKernel:
             for mask, write in ((way.seen, self._seen), (way.absent, self._unseen)):
                 if not mask.any():
                     continue
-                write(way, work)
+                fit = work.fit if way.spread is None else work.fit / way.spread
+                write(way, fit, work)
                 for array in (work.cost, work.slope, work.curvature):
                     np.multiply(array, mask, out=array)
                 total += way.times * float(np.sum(work.cost, dtype=np.float64))
                 if self._loss.gathers:
-                    self._sums(way, mask is way.seen, work)
+                    self._sums(way, mask is way.seen, fit, work)
+                if way.spread is not None:
+                    work.slope /= way.spread
+                    work.curvature /= np.square(way.spread)
                 work.slopes += work.slope if way.times == 1 else way.times * work.slope
                 work.curvatures += work.curvature if way.times == 1 else way.times * work.curvature
         if tile.diagonal:
@@ -126,20 +171,20 @@ class GeneralKernel:
             work.curvatures += work.curvatures.T.copy()
         return total
 
-    def _sums(self, way: _Direction, seen: bool, work: _Work) -> None:
+    def _sums(self, way: _Direction, seen: bool, fit: Array, work: _Work) -> None:
         """Add what the loss wants to know for its estimates."""
         written = work.slope, work.curvature
         if seen:
-            found = way.times * self._loss.seen_sums(work.fit, way.values, *written)
+            found = way.times * self._loss.seen_sums(fit, way.values, *written)
         else:
-            found = way.times * self._loss.unseen_sums(work.fit, way.limits, *written)
+            found = way.times * self._loss.unseen_sums(fit, way.limits, *written)
         work.sums = found if work.sums is None else work.sums + found
 
-    def _seen(self, way: _Direction, work: _Work) -> None:
-        self._loss.seen(work.fit, way.values, work.cost, work.slope, work.curvature)
+    def _seen(self, way: _Direction, fit: Array, work: _Work) -> None:
+        self._loss.seen(fit, way.values, work.cost, work.slope, work.curvature)
 
-    def _unseen(self, way: _Direction, work: _Work) -> None:
-        self._loss.unseen(work.fit, way.limits, work.cost, work.slope, work.curvature)
+    def _unseen(self, way: _Direction, fit: Array, work: _Work) -> None:
+        self._loss.unseen(fit, way.limits, work.cost, work.slope, work.curvature)
 
     def with_loss(self, loss: Loss) -> GeneralKernel:
         """The same tiles under other estimates."""
@@ -252,8 +297,18 @@ class GeneralKernel:
 
     def _pairs(self, tile: _BothWays) -> Tile:
         pairs = pair_block(self._observations, tile.rows, tile.cols)
-        absent = pairs.absent if self.bounded else None
-        return Tile(tile.rows, tile.cols, pairs.mean, pairs.seen, absent, None, tile.index)
+        absent, mean = pairs.absent if self.bounded else None, pairs.mean
+        if not self._observations.plain:
+            (p, x), (q, y) = (self._weighed(way) for way in self._ways(tile))
+            mean = (p * x + q * y) / np.where(p + q > 0, p + q, 1)
+        return Tile(tile.rows, tile.cols, mean, pairs.seen, absent, None, tile.index)
+
+    def _ways(self, tile: _BothWays) -> tuple[_Direction, _Direction]:
+        """Both ways round, also where they are alike."""
+        forward = tile.directions[0]
+        if tile.diagonal:
+            return forward, forward.turned
+        return forward, tile.directions[-1]
 
 
 class _Work:

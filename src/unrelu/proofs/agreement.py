@@ -86,19 +86,19 @@ def gaps(observations: Observations, factor: Floats, rows: Indices, cols: Indice
 
 
 def contradicted(observations: Observations, factor: Floats, error: DataError, *, agrees: bool) -> Bools:
-    """Rows with an entry (i, j) seen well beyond the threshold while (j, i) is said to lie on the other side of it.
+    """Rows with an entry (i, j) seen well outside the limits between which (j, i) is said to lie.
 
-    No symmetric matrix has both. With noise in each, both may be on their sides if the entry is near the threshold.
+    No symmetric matrix has both. With noise in each, both may be on their sides if the entry is near the limit.
     """
-    n, tau = observations.size, observations.scaled_threshold
+    n, limits = observations.size, observations.limits
     rows = np.zeros(n, dtype=bool)
-    if tau is None:
+    if limits.nothing:
         return rows
     found: list[tuple[Indices, Indices, Floats]] = []
     for band in bands(n, n):
         checkpoint()
         absent = np.isnan(observations.block(slice(0, n), band)).T
-        unknown = observations.limits.unknown_in(slice(0, n), band)
+        unknown = limits.unknown_in(slice(0, n), band)
         if unknown is not None:
             absent = absent & ~unknown.T
         values = observations.block(band, slice(0, n))
@@ -108,10 +108,11 @@ def contradicted(observations: Observations, factor: Floats, error: DataError, *
     if i.size == 0:
         return rows
     sizes = np.linalg.norm(factor, axis=1)
-    allowed = error.absolute + AGREEMENT_AGREES * error.relative * (sizes[i] * sizes[j] + abs(tau))
+    near = limits.at(j, i, observations.source.shape).over(observations.unit).nearest(seen)
+    allowed = error.absolute + AGREEMENT_AGREES * error.relative * (sizes[i] * sizes[j] + np.abs(near))
     if not agrees:
         allowed += AGREEMENT_CONTRADICTS * noise_level(observations, factor)
-    wrong = np.abs(seen - tau) > allowed
+    wrong = np.abs(seen - near) > allowed
     rows[i[wrong]] = rows[j[wrong]] = True
     return rows
 

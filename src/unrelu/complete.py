@@ -33,7 +33,7 @@ from unrelu.base.generators import generator_of
 from unrelu.data.labels import listed_rows
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
-from unrelu.data.terms import Terms, read_range
+from unrelu.data.terms import Terms, kept_terms
 from unrelu.judge.remarks import remarks
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
@@ -173,14 +173,11 @@ def complete(
     rank = rank_checked(rank, n)
     strategy = strategy_of(method, _given(start))
     chosen_loss, either = _loss(loss, strategy, observations)
-    require_weighing(strategy.solver, observations)
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
     truth = None if truth is None else truth_checked(truth, n, observations.labels)
     pairs = pairs_checked(pairs)
     generator = generator_of(rng)
-    if callback is not None and not callable(callback):
-        raise InputError(f"callback must be callable, got {type(callback).__name__}")
-
+    _require_callable(callback)
     posed = problem_of(problem)(observations, rank, chosen_loss, kernel_of(kernel))
     posed = problem_checked(posed, strategy.solver)
     strategy = strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
@@ -198,18 +195,18 @@ def complete(
         method=strategy.method,
         source=X,
         pairs=pairs,
-        threshold=threshold if observations.threshold is None else observations.threshold,
-        side=seen,
-        unknown=unknown,
-        entry_range=read_range(entry_range),
-        weights=weights,
-        spread=spread,
+        **kept_terms(terms),
         seconds=clock.spent,
         cpu_seconds=clock.cpu_spent,
     )
     completion = _looked_at(completion, stopping.time_limit, phases)
     _warn_of_rows(observations, completion.undetermined_rows)
     return completion
+
+
+def _require_callable(callback: Any) -> None:
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback must be callable, got {type(callback).__name__}")
 
 
 def _found(strategy: Strategy, task: Task) -> Attempts:
@@ -228,6 +225,7 @@ def _found(strategy: Strategy, task: Task) -> Attempts:
 def _loss(loss: Any, strategy: Strategy, observations: Observations) -> tuple[Loss, bool]:
     """The loss that is named, or the method's own, one that it can minimise; and whether squares may do instead."""
     solver = strategy.solver
+    require_weighing(solver, observations)
     if isinstance(loss, str) and loss == "auto":
         return strategy.default_loss(observations)
     chosen = _loss_checked(choose("loss", loss, LOSSES, Loss, ""), observations)

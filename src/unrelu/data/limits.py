@@ -104,9 +104,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, limit in (("low", self.low), ("high", self.high)):
-            _require_numbers(name, limit)
-            if np.isnan(np.asarray(limit)).any():
-                raise InputError(f"{name} of Limits must not be NaN; write an infinite one where nothing is known")
+            _require_numbers(name, limit, nan=False)
         if _crossed(self.low, self.high):
             raise InputError("low of Limits must not be above high, and is for some entries; swap the two")
         if self.gap is not None:
@@ -239,10 +237,12 @@ def has_limit(ends: Ends) -> Any:
     return told if ends.gap is None else told | (ends.gap[0] <= ends.gap[1])
 
 
-def _require_numbers(name: str, limit: Any) -> None:
+def _require_numbers(name: str, limit: Any, *, nan: bool) -> None:
     values = np.asarray(limit)
-    if values.dtype.kind not in "fiu" or values.ndim not in (0, 2):
-        came = f"shape {values.shape}" if values.dtype.kind in "fiu" and values.ndim else f"{limit!r}"
+    numbers = values.dtype.kind in "fiu"
+    missing = numbers and not nan and bool(np.isnan(values).any())
+    if not numbers or values.ndim not in (0, 2) or missing:
+        came = f"{limit!r}" if not (numbers and values.ndim) else "NaN" if missing else f"shape {values.shape}"
         raise InputError(
             f"{name} of Limits must be a number, or numbers of shape (n, 1), (1, n) or (n, n), infinite where "
             f"nothing is known; got {came}"
@@ -264,7 +264,7 @@ def _gap_checked(gap: Any) -> tuple[Any, Any]:
     if not isinstance(gap, (tuple, list)) or len(gap) != 2:
         raise InputError(f"gap of Limits must be a pair (from, to), got {gap!r}")
     for name, end in zip(("the first of gap", "the second of gap"), gap, strict=True):
-        _require_numbers(name, end)
+        _require_numbers(name, end, nan=True)
     first, last = (np.asarray(end, np.float64) for end in gap)
     none = np.isnan(first) | np.isnan(last) | (np.isposinf(first) & np.isneginf(last))
     if np.any(~none & (first > last)):

@@ -12,7 +12,7 @@ from unrelu.base.errors import InputError, is_number, unknown_name
 from unrelu.data.inputs import read_mask, same_label
 from unrelu.data.limits import Limits
 
-__all__ = ["Terms", "read_limits", "read_positive", "read_range"]
+__all__ = ["Terms", "kept_terms", "read_limits", "read_positive", "read_range"]
 
 SIDES, PAIRED = ("above", "below"), ("between", "outside")
 SHAPES = "(n, 1) for one per row, (1, n) for one per column or (n, n) for one per entry"
@@ -90,6 +90,29 @@ def read_positive(values: Any, name: str, n: int, labels: tuple[Any, ...] | None
     if array.size == 1 or (array == array.flat[0]).all():
         return None
     return array
+
+
+def kept_terms(terms: Terms) -> dict[str, Any]:
+    """What a completion keeps of them, by the names it has for it: numbers and arrays, for labels were compared."""
+    return {
+        "threshold": _bare(terms.threshold),
+        "side": terms.seen,
+        "unknown": terms.unknown,
+        "entry_range": read_range(terms.entry_range),
+        "weights": _bare(terms.weights),
+        "spread": _bare(terms.spread),
+    }
+
+
+def _bare(value: Any) -> Any:
+    """Numbers, arrays of numbers and pairs of these without anything else about them."""
+    if value is None or isinstance(value, Limits):
+        return value
+    if is_number(value):
+        return float(value)
+    if isinstance(value, (tuple, list)) and len(value) == 2 and all(np.ndim(end) != 1 for end in value):
+        return tuple(_bare(end) for end in value)
+    return np.array(value, np.float64)
 
 
 def _threshold(threshold: Any, n: int, labels: tuple[Any, ...] | None) -> Any:

@@ -36,6 +36,8 @@ MANY_ROWS = 30
 FAR, FEW_MISSING = 4.0, 3
 # Random vectors by which the sum of squares of a large matrix is estimated.
 PROBES = 16
+# Up to so many rows each has its sum of squares worked out, where entries differ in their noise.
+MOST_ROWS_EACH = 1000
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,13 @@ class Leftover:
         """At the end of a run."""
         posed, factor, n = problem.at(outcome.point), outcome.point.factor, problem.size
         value, _ = lowest_residual_eigenpair(posed, factor)
-        probes = np.eye(n) if n <= 2 * PROBES else np.random.default_rng(0).choice([-1.0, 1.0], (n, PROBES))
+        uneven = not problem.observations.plain
+        whole = n <= (MOST_ROWS_EACH if uneven else 2 * PROBES)
+        probes = np.eye(n) if whole else np.random.default_rng(0).choice([-1.0, 1.0], (n, PROBES))
         seen = posed.kernel.residual_times(factor, probes.astype(problem.dtype)).astype(np.float64)
-        squares = float(np.sum(seen * seen)) / (1 if n <= 2 * PROBES else PROBES)
+        rows = np.sum(seen * seen, axis=1) / (1 if whole else PROBES)
+        # Where entries have noises or weights of their own, the row with most of it sets the edge.
+        squares = float(n * rows.max()) if uneven else float(rows.sum())
         return cls(max(-value, 0.0) / (2 * float(np.sqrt(squares / n))) if squares > 0 else 0.0, n)
 
     @property

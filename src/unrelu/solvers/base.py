@@ -86,8 +86,11 @@ class Solver(Generic[State]):
             raise InputError(f"{parameter} of {self.name} must be {range_}, got {getattr(self, parameter)!r}")
 
     def default_loss(self, observations: Observations) -> Loss:
-        """The loss this method minimises when none is named: with what absence says, if it says something."""
-        return squared_loss(observations.limits if self.hears_limits else None)
+        """The loss this method minimises when none is named: with what absence says, if it says something.
+
+        Gaps alone are no help on the way, for an entry on the wrong side of one stays there.
+        """
+        return squared_loss(observations.limits.apart_from_gaps() if self.hears_limits else None)
 
     def accepts(self, loss: Loss) -> bool:
         """Whether this method can minimise a loss."""

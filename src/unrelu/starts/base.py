@@ -61,11 +61,16 @@ def _shown(observations: Observations, n: int) -> Callable[[Array], Array]:
     return lambda q: q[always | (ends.nearest(q) != q)]
 
 
+def _mostly_gaps(observations: Observations) -> bool:
+    gap = observations.limits.gap
+    return gap is not None and float(np.mean(np.asarray(gap[0]) <= np.asarray(gap[1]))) > 0.5
+
+
 def scale_of(observations: Observations, Y: Array) -> float:
     """The factor s by which s·YYᵀ, looked at through the same threshold, has the rms of the seen entries.
 
     At τ = 0 the threshold leaves the rms of a symmetric distribution alone and s is a plain ratio; otherwise
-    mean{(sq)² : sq on the seen side} grows with s, and bisection finds it.
+    mean{(sq)² : sq where it is seen} grows with s, and bisection finds it.
     """
     target = observations.scaled_norm**2 / observations.count
     other = np.roll(Y, 1, axis=0) if len(Y) > 1 else Y
@@ -74,11 +79,17 @@ def scale_of(observations: Observations, Y: Array) -> float:
     if observations.limits.nothing or observations.threshold == 0 or target == 0:
         return plain
     shown = _shown(observations, len(Y))
+    # What is seen between two limits is never large: then the share that is seen tells how large all of it is.
+    by_share, share = _mostly_gaps(observations), observations.count / observations.size**2
     low, high = plain * 1e-3, plain * 1e3
     for _ in range(60):
         middle = float(np.sqrt(low * high))
         visible = shown(middle * q)
-        if visible.size == 0 or np.mean(visible**2) < target:
+        if by_share:
+            small = visible.size > share * len(q)
+        else:
+            small = visible.size == 0 or bool(np.mean(visible**2) < target)
+        if small:
             low = middle
         else:
             high = middle

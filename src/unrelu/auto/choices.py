@@ -72,7 +72,7 @@ def loss_of_noise(loss: Any, sigma: Any) -> tuple[Any, Any]:
     if values.ndim == 0:
         return Censored(float(values)), None
     typical = float(np.sqrt(np.mean(values**2)))
-    return Censored(typical), sigma / typical if hasattr(sigma, "index") else values / typical
+    return Censored(typical), sigma / typical if hasattr(sigma, "to_numpy") else values / typical
 
 
 def require_weighing(solver: Solver[Any], observations: Observations) -> None:

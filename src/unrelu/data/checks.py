@@ -180,7 +180,7 @@ def _refuse_one_triangle(source: Source, limits: Limits) -> None:
     if stored is not None:
         rows, cols, values = stored
         upper, lower = bool((rows < cols).any()), bool((rows > cols).any())
-        apart = bool((limits.at(cols, rows, source.shape).nearest(values) != values).any())
+        apart = bool(((limits.at(cols, rows, source.shape).nearest(values) != values) & (rows != cols)).any())
     else:
         for start, values in source.bands():
             places = np.arange(values.shape[1]) - np.arange(start, start + len(values))[:, None]
@@ -190,7 +190,7 @@ def _refuse_one_triangle(source: Source, limits: Limits) -> None:
             if upper and lower:
                 return
             mirrored = limits.of(slice(0, values.shape[1]), slice(start, start + len(values))).turned
-            apart = apart or bool((present & (mirrored.nearest(values) != values)).any())
+            apart = apart or bool((present & (places != 0) & (mirrored.nearest(values) != values)).any())
     if upper != lower and (limits.uniform or apart):
         which = "upper" if upper else "lower"
         raise InputError(

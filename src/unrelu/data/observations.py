@@ -318,6 +318,14 @@ class Observations:
         weights = 1.0 if self.weights is None else part_of(self.weights, rows, cols)
         return weights if self.spread is None else weights / np.square(part_of(self.spread, rows, cols))
 
+    def pair_precision(self, rows: Indices, cols: Indices) -> Floats:
+        """The same of the pairs of a block, the mean over both ways round."""
+        shape = len(rows), len(cols)
+        forward = np.broadcast_to(self.precision(rows, cols), shape)
+        backward = np.broadcast_to(self.precision(cols, rows), shape[::-1])
+        mean: Floats = (forward + backward.T) / 2
+        return mean
+
     def _relative_weights(self) -> Array | None:
         """The weights over their mean at seen entries, for only their ratios matter."""
         if self.weights is None:

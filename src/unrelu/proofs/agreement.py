@@ -120,7 +120,8 @@ def contradicted(observations: Observations, factor: Floats, error: DataError, *
 def misfitting(observations: Observations, factor: Floats) -> Bools:
     """Rows that the fit misses by far more than the others, or that a fit to rounding misses visibly.
 
-    One wrong row, or one wrong entry, hardly shows in the misfit of all; so it is asked of each.
+    One wrong row, or one wrong entry, hardly shows in the misfit of all; so it is asked of each. What weighs little, or
+    has more noise than others, may be missed by more.
     """
     n = observations.size
     squares, sizes, counts = np.zeros((3, n))
@@ -130,7 +131,8 @@ def misfitting(observations: Observations, factor: Floats) -> Bools:
         checkpoint()
         values, seen = observations.pairs(everyone[band], everyone)
         gap = np.where(seen, values - factor[band] @ factor.T, 0.0)
-        squares[band] = np.einsum("ij,ij->i", gap, gap)
+        weighed = gap if observations.plain else gap * observations.pair_precision(everyone[band], everyone)
+        squares[band] = np.einsum("ij,ij->i", gap, weighed)
         sizes[band] = np.sum(np.where(seen, values, 0.0) ** 2, axis=1)
         counts[band] = seen.sum(axis=1)
         missed[band] = (np.abs(gap) > AGREEMENT_VISIBLE * np.outer(lengths[band], lengths)).any(axis=1)

@@ -85,11 +85,8 @@ def scale_of(observations: Observations, Y: Array) -> float:
     for _ in range(60):
         middle = float(np.sqrt(low * high))
         visible = shown(middle * q)
-        if by_share:
-            small = visible.size > share * len(q)
-        else:
-            small = visible.size == 0 or bool(np.mean(visible**2) < target)
-        if small:
+        dim = visible.size == 0 or bool(np.mean(visible**2) < target)
+        if visible.size > share * len(q) if by_share else dim:
             low = middle
         else:
             high = middle

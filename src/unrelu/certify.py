@@ -99,7 +99,7 @@ def certify(
     generator = np.random.default_rng(rng if isinstance(rng, np.random.Generator) else [0 if rng is None else rng, 7])
     factor = completion.factor.astype(np.float64) / np.sqrt(observations.unit)
     error = DataError.of(observations, completion.rank, data_error)
-    problem = PSDProblem(observations, completion.rank)
+    problem = PSDProblem(observations.unweighted, completion.rank)
     misfit = problem.misfit(problem.evaluate(factor.astype(observations.dtype)).value)
     found = determine(observations, factor, error, misfit, generator)
     if not found.agrees and not _at_floor(completion.verdict):
@@ -261,7 +261,7 @@ def _failures(
         beyond = _beyond(observations, rank, rng)
         if beyond is not None:
             said.append(("rank", beyond))
-    elif observations.threshold is not None and _contradicts_absence(observations, factor, found, error):
+    elif not observations.limits.nothing and _contradicts_absence(observations, factor, found, error):
         said.append(("absence", "entries of the fit that were not seen lie on the side where they would have been"))
     spanned = _spanned(factor)
     if found.agrees and 0 < spanned < rank and not everything:
@@ -306,6 +306,7 @@ def _beyond(observations: Observations, rank: int, rng: np.random.Generator) -> 
 
 
 def _contradicts_absence(observations: Observations, factor: Floats, found: Determinacy, error: DataError) -> bool:
+    observations = observations.unweighted
     problem = PSDProblem(observations, factor.shape[1], squared_loss(observations.limits))
     rows = np.flatnonzero(found.determined)
     if len(rows) < observations.size:

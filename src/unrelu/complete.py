@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.auto.choices import choose, kernel_of, problem_checked, problem_of, rank_checked, stopping_of, truth_checked
+from unrelu.auto.choices import (
+    choose,
+    kernel_of,
+    loss_of_noise,
+    problem_checked,
+    problem_of,
+    rank_checked,
+    require_weighing,
+    stopping_of,
+    truth_checked,
+)
 from unrelu.auto.escalate import SMALL
 from unrelu.auto.solving import cut_short
 from unrelu.auto.strategy import Once, Strategy, strategy_of
@@ -23,6 +33,7 @@ from unrelu.base.generators import generator_of
 from unrelu.data.labels import listed_rows
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
+from unrelu.data.terms import Terms, kept_terms
 from unrelu.judge.likelihood import bent_by_selection
 from unrelu.judge.remarks import remarks
 from unrelu.kernels.memory import require_memory
@@ -46,9 +57,12 @@ def complete(
     X: Any,
     rank: int,
     *,
-    threshold: float | None = 0.0,
+    threshold: Any = 0.0,
     seen: str = "above",
     unknown: Any = None,
+    entry_range: tuple[float, float] | None = None,
+    weights: Any = None,
+    sigma: Any = None,
     loss: str | Loss = "auto",
     method: str | Solver[Any] | Strategy | Callable[..., Any] = "auto",
     start: Any = "auto",
@@ -75,13 +89,23 @@ def complete(
         need be symmetric. float32 stays float32. Never modified; :meth:`Completion.filled` reads it again.
     rank : int
         Rank of the completed matrix, 1…n.
-    threshold : float or None, default 0.0
+    threshold : float, array, pair, Limits or None, default 0.0
         Every seen entry is on the side ``seen`` of it, or equal to it; every unseen one strictly on the other side.
-        None: absence says nothing.
-    seen : {"above", "below"}, default "above"
+        One number, one per row (shape (n, 1)), one per column ((1, n)) or one per entry, infinite where there is none.
+        A pair (low, high) of these for ``between`` and ``outside``. :class:`Limits` mix all kinds. None: absence says
+        nothing.
+    seen : {"above", "below", "between", "outside"}, default "above"
+        Where entries are seen: above the threshold, below it, between the two of a pair, or outside of them.
     unknown : boolean array of shape (n, n), optional
         Entries that are missing for another reason. A diagonal entry that is unseen although a positive semidefinite
         matrix cannot have it on the unseen side counts as unknown by itself.
+    entry_range : (least, most), optional
+        Between which numbers every entry lies, unknown ones too: (0, 1) for shares, say. One may be infinite.
+    weights : array of shape (n, 1), (1, n) or (n, n), optional
+        What the cost of each entry is multiplied by, above 0; only their ratios matter.
+    sigma : float or array, optional
+        The standard deviation of the noise: of all entries, or one per row, column or entry. It makes the loss
+        ``censored``; default: estimated.
     loss : {"auto", "observed", "one-sided", "censored"} or Loss
         ``auto``: the method's own; with method ``auto`` by likelihood (``censored``) if there is noise that decides
         what is seen, else with what absence says (``one-sided``).
@@ -145,7 +169,9 @@ def complete(
     >>> bool(np.abs(completion.matrix() - M).max() < 1e-8)
     True
     """
-    observations = Observations.of(X, threshold=threshold, seen=seen, unknown=unknown)
+    loss, spread = loss_of_noise(loss, sigma)
+    terms = Terms(threshold, seen, unknown, entry_range, weights, spread)
+    observations = Observations.of(X, terms)
     n = observations.size
     rank = rank_checked(rank, n)
     strategy = strategy_of(method, _given(start))
@@ -154,9 +180,7 @@ def complete(
     truth = None if truth is None else truth_checked(truth, n, observations.labels)
     pairs = pairs_checked(pairs)
     generator = generator_of(rng)
-    if callback is not None and not callable(callback):
-        raise InputError(f"callback must be callable, got {type(callback).__name__}")
-
+    _require_callable(callback)
     posed = problem_of(problem)(observations, rank, loss_chosen, kernel_of(kernel))
     posed = problem_checked(posed, strategy.solver)
     strategy = strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
@@ -174,14 +198,18 @@ def complete(
         method=strategy.method,
         source=X,
         pairs=pairs,
-        side=seen,
-        unknown=unknown,
+        **kept_terms(terms),
         seconds=clock.spent,
         cpu_seconds=clock.cpu_spent,
     )
     completion = _looked_at(completion, stopping.time_limit, phases)
     _warn_of_rows(observations, completion.undetermined_rows)
     return completion
+
+
+def _require_callable(callback: Any) -> None:
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback must be callable, got {type(callback).__name__}")
 
 
 def found_by(strategy: Strategy, task: Task) -> Attempts:
@@ -200,6 +228,7 @@ def found_by(strategy: Strategy, task: Task) -> Attempts:
 def chosen_loss(loss: Any, strategy: Strategy, observations: Observations) -> tuple[Loss, bool]:
     """The loss that is named, or the method's own, one that it can minimise; and whether squares may do instead."""
     solver = strategy.solver
+    require_weighing(solver, observations)
     if isinstance(loss, str) and loss == "auto":
         return strategy.default_loss(observations)
     chosen = _loss_checked(choose("loss", loss, LOSSES, Loss, ""), observations)
@@ -253,7 +282,6 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
         left=None if own is None else own.left * root,
         right=None if own is None else own.right * root,
         apart=outcome.apart,
-        threshold=observations.threshold,
         attempts=tuple(task.journal.attempts),
         symmetric=problem.psd,
         sigma=None if likelihood is None else likelihood.noise,

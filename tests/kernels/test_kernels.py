@@ -10,7 +10,7 @@ from helpers import LOSSES, ROUNDING, asymmetric_instance, reference, remainder_
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.data.source import ArraySource
-from unrelu.kernels import GeneralKernel, TiledKernel, bands, kernel_for, memory, pairs, threads
+from unrelu.kernels import GeneralKernel, TiledKernel, UnevenKernel, bands, kernel_for, memory, pairs, threads
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
 from unrelu.kernels.threads import map_chunks, owning_the_cores
 from unrelu.model.losses import Observed, OneSided
@@ -22,7 +22,7 @@ def tile(request, monkeypatch):
     monkeypatch.setattr(pairs.edges, "__defaults__", (request.param,))
 
 
-@pytest.fixture(params=[TiledKernel, GeneralKernel], ids=["quick", "general"])
+@pytest.fixture(params=[TiledKernel, GeneralKernel, UnevenKernel], ids=["quick", "general", "uneven"])
 def kernel(request):
     return request.param
 
@@ -160,8 +160,7 @@ def test_both_directions_of_a_pair_count_with_their_own_limits(tile, kind, one_w
 
     P = U @ U.T
     absent = hidden & ~unknown
-    if observations._diagonal_is_unknown:
-        absent &= ~np.eye(n, dtype=bool)
+    absent &= ~(np.eye(n, dtype=bool) & (high <= 0))  # which no positive semidefinite matrix has on its diagonal
     outside = P - np.clip(P, low / observations.unit, high / observations.unit)
     Z = np.where(hidden, np.where(absent, outside, 0), P - X / observations.unit)
     assert point.value == pytest.approx(np.sum(Z**2) / 4, rel=ROUNDING)
@@ -194,7 +193,7 @@ def test_two_limits_are_not_one():
     both = Observations(ArraySource(X), Limits(low=-0.5, high=0.0))
     assert not both.limits.uniform
     assert both.limits.threshold is None
-    assert isinstance(kernel_for(both, OneSided()), GeneralKernel)
+    assert isinstance(kernel_for(both, OneSided()), UnevenKernel)
     for limits in (Limits(high=0.0), Limits(low=0.5), Limits()):
         assert limits.uniform
         assert isinstance(kernel_for(Observations(ArraySource(X), limits), OneSided()), TiledKernel)

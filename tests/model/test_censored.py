@@ -126,8 +126,7 @@ def test_f_is_minus_the_log_of_the_likelihood_entry_by_entry(name):
     fit = U @ U.T
     low, high = (np.broadcast_to(limit, fit.shape) / unit for limit in (LIMITS[name].low, LIMITS[name].high))
     absent = np.isnan(X)
-    if problem.observations.limits.side == "below" and (problem.observations.threshold or 0) <= 0:
-        np.fill_diagonal(absent, False)  # a diagonal entry of a PSD matrix is not below zero
+    absent &= ~(np.eye(len(X), dtype=bool) & (high <= 0))  # a diagonal entry of a PSD matrix is not below zero
     P = norm.cdf((high - fit) / sigma) - norm.cdf((low - fit) / sigma)
     seen = ~np.isnan(X)
     right = -norm.logpdf(X[seen] / unit, fit[seen], sigma).sum() - seen.sum() * np.log(2 * np.pi) / 2

@@ -9,7 +9,6 @@ from unrelu.proofs import elsewhere, rows_outside
 from unrelu.proofs.agreement import fitting
 from unrelu.proofs.determinacy import GENERIC, LOCAL, NO, PROVED, Determinacy
 from unrelu.proofs.direct import DataError, from_block
-from unrelu.proofs.gluing import absent_pairs
 from unrelu.proofs.movable import Movable
 
 
@@ -218,13 +217,17 @@ def test_a_row_is_told_from_its_mirror_image_though_the_rows_it_sees_do_not_see_
     assert judged(X, U, threshold=0.0, unknown=np.isnan(X)).level[5] == "local"
 
 
+def absent_pairs(observations, rows):
+    return observations.absent_pairs(rows, rows, observations.pairs(rows, rows)[1])
+
+
 def test_pairs_are_absent_unless_seen_or_unknown_both_ways():
     nan = np.nan
     X = np.array([[nan, 2, nan, nan], [nan, 3, nan, nan], [nan, nan, nan, nan], [nan, nan, 4, nan]])
     unknown = np.zeros((4, 4), dtype=bool)
     unknown[0, 2] = unknown[2, 0] = unknown[0, 3] = unknown[1, 0] = True
     rows = np.arange(4)
-    absent = absent_pairs(Observations.of(X, threshold=1.0, unknown=unknown), rows, rows)
+    absent = absent_pairs(Observations.of(X, threshold=1.0, unknown=unknown), rows)
     assert [tuple(pair) for pair in np.argwhere(np.triu(absent)).tolist()] == [
         (0, 0),
         (0, 3),
@@ -234,9 +237,9 @@ def test_pairs_are_absent_unless_seen_or_unknown_both_ways():
         (3, 3),
     ]
     assert (absent == absent.T).all()
-    at_zero = absent_pairs(Observations.of(X, threshold=0.0, unknown=unknown), rows, rows)
+    at_zero = absent_pairs(Observations.of(X, threshold=0.0, unknown=unknown), rows)
     assert not np.diag(at_zero).any()
-    assert not absent_pairs(Observations.of(X, threshold=None), rows, rows).any()
+    assert not absent_pairs(Observations.of(X, threshold=None), rows).any()
 
 
 def test_an_entry_is_as_sure_as_the_weaker_of_its_rows_and_only_within_a_component():

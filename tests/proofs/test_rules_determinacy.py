@@ -150,7 +150,7 @@ def test_where_noise_took_the_fit_beyond_the_threshold_other_places_may_go_as_fa
     X[0, 1:] = X[1:, 0] = np.nan
     U = np.array([[1.0], [1], [0.2]])
     rows = Movable.of(seen(X, threshold=0.5), U, np.arange(0), np.arange(3), 0.1)
-    assert rows.limit[0, 1:].tolist() == [1.0, 2.5]
+    assert rows.bounds[1][0, 1:].tolist() == [1.0, 2.5]
 
 
 def test_one_row_alone_has_no_place():

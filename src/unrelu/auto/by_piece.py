@@ -26,7 +26,7 @@ __all__ = ["complete_by_piece"]
 MOST_NAMED = 4
 # Orders in which pieces are turned against each other, and steps in which all of them are then fitted together.
 ORDERS, STEPS = 4, 60
-TOGETHER = "piece by piece"
+TOGETHER, WITHOUT_GAPS = "piece by piece", "without gaps"
 # A whole is as good as its worst piece; every other code is worse than these.
 FROM_BEST = (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK)
 
@@ -34,6 +34,8 @@ FROM_BEST = (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK)
 def complete_by_piece(task: Task) -> Attempts:
     """What ``auto`` does: complete every piece alone. What lies between them is open, unless absence settles it."""
     problem = task.problem
+    if problem.loss.heard(problem.observations.limits).gap is not None:
+        return _gaps_last(task)
     parts = pieces(problem.observations)
     if len(parts) <= 1:
         return escalate(task)
@@ -74,6 +76,26 @@ def complete_by_piece(task: Task) -> Attempts:
     largest = np.setdiff1d(parts[0], parts[0][first.undetermined])
     missing = np.setdiff1d(np.arange(problem.size), largest)
     return replace(first, outcome=outcome, undetermined=missing)
+
+
+def _gaps_last(task: Task) -> Attempts:
+    """First without the gaps that limits have: an entry on the wrong side of one would stay there.
+
+    A fit that no gap contradicts is the answer. An exact one that some gap does contradict is where to begin; with
+    noise a few steps from there are enough, for what noise allows was said without them.
+    """
+    problem, observations = task.problem, task.problem.observations
+    easier = problem.among(observations.with_limits(observations.limits.apart_from_gaps()))
+    easier = easier if easier.bounded else PSDProblem(easier.observations, problem.rank)
+    found = complete_by_piece(replace(task, problem=easier))
+    point = problem.evaluate(found.outcome.point.factor)
+    if found.outcome.verdict.code not in CUT_SHORT and not noiseless(problem, point.value):
+        if noiseless(easier, found.outcome.point.value):
+            return escalate(task, (WITHOUT_GAPS, point.factor))
+        moved = task.attempt(WITHOUT_GAPS, point.factor, task.stopping | MaxIterations(STEPS)).point
+        point = moved if moved.value < point.value else point
+    outcome = replace(found.outcome, point=point, objective=point.value, history=task.history)
+    return replace(found, outcome=outcome)
 
 
 def _cut_short(problem: PSDProblem, factor: Array, first: Attempts, verdict: Verdict) -> Attempts:

@@ -14,7 +14,7 @@ from unrelu.data.inputs import same_labels
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel, kernel_for
 from unrelu.loop.stopping import MaxIterations, StoppingRule
-from unrelu.model.losses import Loss
+from unrelu.model.losses import Censored, Loss
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers import Solver
 
@@ -22,8 +22,10 @@ __all__ = [
     "DEFAULT_METHOD",
     "choose",
     "kernel_of",
+    "loss_of_noise",
     "problem_of",
     "rank_checked",
+    "require_weighing",
     "stopping_of",
     "truth_checked",
 ]
@@ -40,6 +42,48 @@ def rank_checked(rank: Any, n: int) -> int:
     if not 1 <= rank <= n:
         raise InputError(f"rank must be between 1 and {n}, the size of the matrix; got {rank}")
     return int(rank)
+
+
+def loss_of_noise(loss: Any, sigma: Any) -> tuple[Any, Any]:
+    """The loss where the noise was given, and how large that of each entry is relative to a typical one.
+
+    Examples
+    --------
+    >>> loss_of_noise("auto", 0.5)[0].sigma
+    0.5
+    >>> loss, spread = loss_of_noise("censored", [[3.0, 4.0]])
+    >>> round(loss.sigma, 4), spread.round(4).tolist()
+    (3.5355, [[0.8485, 1.1314]])
+    """
+    if sigma is None:
+        return loss, None
+    if not (isinstance(loss, str) and loss in ("auto", "censored")):
+        raise InputError(
+            f"sigma is the noise of loss='censored', got loss={loss!r} besides; drop one of them, or write "
+            "loss=Censored(sigma)"
+        )
+    try:
+        values = np.asarray(sigma, np.float64)
+    except (TypeError, ValueError):
+        values = np.zeros(1)
+    if not (np.isfinite(values).all() and (values > 0).all() and values.size):
+        came = f"{sigma!r}" if np.ndim(sigma) == 0 else f"{values[~(np.isfinite(values) & (values > 0))].flat[0]:g}"
+        raise InputError(f"sigma must be finite numbers above 0, or None to estimate the noise; got {came}")
+    if values.ndim == 0:
+        return Censored(float(values)), None
+    typical = float(np.sqrt(np.mean(values**2)))
+    return Censored(typical), sigma / typical if hasattr(sigma, "to_numpy") else values / typical
+
+
+def require_weighing(solver: Solver[Any], observations: Observations) -> None:
+    """Refuse weights, and noise that differs, for a method that knows of neither."""
+    if observations.plain or solver.weighs:
+        return
+    what = "weights" if observations.weights is not None else "a sigma for each entry"
+    raise InputError(
+        f"{what} can be used by gauss-newton and gradient-descent, not by method {solver.name!r}; choose one of them, "
+        "or method='auto'"
+    )
 
 
 def choose(what: str, value: Any, table: Mapping[str, type[Named]], kind: type[Named], default: str) -> Named:

@@ -116,5 +116,6 @@ def _starting_factors(
 
 
 def _zero_fits(observations: Observations) -> bool:
-    tau = observations.threshold
-    return tau is None or (tau >= 0 if observations.absence_says == "below" else tau <= 0)
+    limits, whole = observations.limits, slice(0, observations.size)
+    zeros = np.zeros((1, 1) if limits.uniform else observations.source.shape)
+    return bool(np.all(limits.of(whole, whole).nearest(zeros) == 0))

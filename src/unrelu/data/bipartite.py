@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from unrelu.base.arrays import Array, Bools, Indices
-from unrelu.data.limits import Limits
+from unrelu.data.limits import Ends, Limits
 from unrelu.data.source import Place, Source
 
 __all__ = ["Bipartite", "BipartiteLimits"]
@@ -112,7 +112,7 @@ class BipartiteLimits(Limits):
         if table.uniform and table.unknown is None:
             return table
         m, n = shape
-        return cls(_one_of(table.low), _one_of(table.high), None, table, m, m + n)
+        return cls(_one_of(table.low), _one_of(table.high), table=table, cut=m, size=m + n)
 
     @property
     def uniform(self) -> bool:
@@ -120,7 +120,7 @@ class BipartiteLimits(Limits):
         assert self.table is not None
         return self.table.uniform
 
-    def of(self, rows: Place, cols: Place) -> tuple[Any, Any]:
+    def of(self, rows: Place, cols: Place) -> Ends:
         """(low, high) of a block."""
         assert self.table is not None
         if self.table.uniform:
@@ -128,9 +128,18 @@ class BipartiteLimits(Limits):
         if _plain(rows, self.cut) == 0 and _plain(cols, self.cut) == 1:
             return self.table.of(rows, _shifted(cols, self.cut))
         if _plain(rows, self.cut) == 1 and _plain(cols, self.cut) == 0:
-            low, high = self.table.of(cols, _shifted(rows, self.cut))
-            return np.transpose(low), np.transpose(high)
-        return self._dense(rows, cols, 0), self._dense(rows, cols, 1)
+            return self.table.of(cols, _shifted(rows, self.cut)).turned
+        return Ends((self._dense(rows, cols, 0), self._dense(rows, cols, 1)))
+
+    def at(self, rows: Indices, cols: Indices, shape: tuple[int, int]) -> Ends:
+        """(low, high) of single entries."""
+        assert self.table is not None
+        low, high = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
+        for i, j in ((rows, cols), (cols, rows)):
+            mine = (i < self.cut) & (j >= self.cut)
+            ends = self.table.at(i[mine], j[mine] - self.cut, (self.cut, self.size - self.cut))
+            low[mine], high[mine] = ends
+        return Ends((low, high))
 
     def _dense(self, rows: Place, cols: Place, which: int) -> Array:
         assert self.table is not None

@@ -14,6 +14,8 @@ __all__ = ["bits_seen", "canonical_order"]
 FEW = 4
 # Stands for an entry of which nothing is known; no number has these bits.
 UNKNOWN = np.uint64(0x7FF8000000000001)
+# An odd number by which the bits of several numbers are mixed into one.
+MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 
 def canonical_order(observations: Observations) -> NDArray[np.intp]:
@@ -34,6 +36,7 @@ def canonical_order(observations: Observations) -> NDArray[np.intp]:
     unknown = observations.limits.unknown
     if unknown is not None:
         marked = unknown.sum(axis=0) + unknown.sum(axis=1)
+    marked = marked + _limits_of_rows(observations)
     diagonal = np.diagonal(values)
     order = np.lexsort((*seen.T[FEW - 1 :: -1], marked, diagonal))
     if not _ties(np.column_stack([diagonal, marked, seen[:, :FEW]])[order]).any():
@@ -53,7 +56,26 @@ def bits_seen(observations: Observations) -> NDArray[np.uint64]:
     bits = bits_of(observations.entries(everyone, everyone))
     if observations.limits.unknown is not None:
         bits[observations.limits.unknown] = UNKNOWN
+    for told in _told(observations):
+        bits = bits * MIXED + bits_of(told)
     return bits
+
+
+def _told(observations: Observations) -> list[NDArray[np.float64]]:
+    """What else tells entries apart, where they differ in it: limits, weights, noise."""
+    limits, shape = observations.limits, observations.source.shape
+    ends = [] if limits.uniform else [limits.low, limits.high, *(limits.gap or ())]
+    more = [extra for extra in (observations.weights, observations.spread) if extra is not None]
+    return [np.broadcast_to(np.asarray(part, np.float64), shape) for part in (*ends, *more)]
+
+
+def _limits_of_rows(observations: Observations) -> NDArray[np.float64]:
+    """A number by which rows with other limits, weights or noise are told apart, whatever their order."""
+    total = np.zeros(observations.size)
+    for told in _told(observations):
+        both = np.sort(np.concatenate([told, told.T], axis=1), axis=1)
+        total += np.sum(np.where(np.isfinite(both), both, 0.0), axis=1)
+    return total
 
 
 def _ties(keys: NDArray[np.float64]) -> NDArray[np.bool_]:

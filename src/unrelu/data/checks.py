@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools
 from unrelu.base.errors import InputError, positions
-from unrelu.data.limits import Limits
+from unrelu.data.limits import Ends, Limits, has_limit
 from unrelu.data.source import Source
 
 __all__ = ["Counts", "checked", "counted"]
@@ -58,10 +58,12 @@ class _Offenders:
 
 @dataclass
 class _Faults:
-    """What breaks the rules: entries that are infinite, on the wrong side, or seen and called unknown."""
+    """What breaks the rules: entries that are infinite, on the wrong side, out of range, or seen and called unknown."""
 
     limits: Limits
     shape: tuple[int, int]
+    entry_range: tuple[float, float] | None = None
+    outside: _Offenders = field(default_factory=_Offenders)
     infinite: _Offenders = field(default_factory=_Offenders)
     wrong: _Offenders = field(default_factory=_Offenders)
     overlap: _Offenders = field(default_factory=_Offenders)
@@ -70,7 +72,8 @@ class _Faults:
         """A band of rows."""
         rows, cols = slice(start, start + len(values)), slice(0, values.shape[1])
         self.infinite.collect(np.isinf(values), start)
-        self.wrong.collect(self._inside(values, *self.limits.of(rows, cols)), start)
+        self.wrong.collect(self._inside(values, self.limits.of(rows, cols), self.limits.by_chance(rows, cols)), start)
+        self.outside.collect(self._out_of_range(values), start)
         unknown = self.limits.unknown_in(rows, cols)
         if unknown is not None:
             self.overlap.collect(present & unknown, start)
@@ -78,19 +81,31 @@ class _Faults:
     def look_at_places(self, rows: Any, cols: Any, values: Array) -> None:
         """A list of seen entries."""
         self.infinite.collect_at((rows, cols), np.isinf(values))
-        low, high = (np.broadcast_to(limit, self.shape)[rows, cols] for limit in (self.limits.low, self.limits.high))
-        self.wrong.collect_at((rows, cols), self._inside(values, low, high))
+        chance = np.broadcast_to(self.limits.chance, self.shape)[rows, cols]
+        self.wrong.collect_at((rows, cols), self._inside(values, self.limits.at(rows, cols, self.shape), chance))
+        self.outside.collect_at((rows, cols), self._out_of_range(values))
         if self.limits.unknown is not None:
             self.overlap.collect_at((rows, cols), self.limits.unknown[rows, cols])
 
-    def _inside(self, values: Array, low: Any, high: Any) -> Bools:
+    def _inside(self, values: Array, ends: Ends, chance: Any) -> Bools:
         """Which seen values lie where an unseen one would."""
         if self.limits.nothing:
             return np.zeros(values.shape, dtype=bool)
+        low, high = ends
         with np.errstate(over="ignore"):  # beyond the range of float32 the threshold is infinite, and so compared
             if self.limits.uniform:
                 return values < high if self.limits.side == "below" else values > low
-            return (values > low) & (values < high)
+            inside = (values > low) & (values < high) & has_limit(ends)
+            if ends.gap is not None:
+                inside &= (values < ends.gap[0]) | (values > ends.gap[1])
+        return inside & np.logical_not(chance)
+
+    def _out_of_range(self, values: Array) -> Bools:
+        """Which seen values no entry can have."""
+        if self.entry_range is None:
+            return np.zeros(values.shape, dtype=bool)
+        least, most = self.entry_range
+        return (values < least) | (values > most)
 
 
 def counted(source: Source, faults: _Faults | None = None, *, table: bool = False) -> Counts:
@@ -126,15 +141,28 @@ def counted(source: Source, faults: _Faults | None = None, *, table: bool = Fals
     return Counts(per_row, count, norm)
 
 
-def checked(source: Source, limits: Limits, labels: tuple[Any, ...] | None = None, *, table: bool = False) -> Counts:
+def checked(
+    source: Source,
+    limits: Limits,
+    labels: tuple[Any, ...] | None = None,
+    entry_range: tuple[float, float] | None = None,
+    *,
+    table: bool = False,
+) -> Counts:
     """The counts, or the error that says what is wrong; entries go by their labels, if there are any."""
-    faults = _Faults(limits, source.shape)
+    faults = _Faults(limits, source.shape, entry_range)
     counts = counted(source, faults, table=table)
     if faults.infinite.count:
         raise InputError(
             f"X must be finite where it was seen, got {faults.infinite.count} infinite entries, at "
             f"{faults.infinite.named(labels)}; "
             "write NaN where nothing was seen"
+        )
+    if faults.outside.count and entry_range is not None:
+        raise InputError(
+            f"every seen entry must lie in entry_range=({entry_range[0]:g}, {entry_range[1]:g}), but "
+            f"{faults.outside.count} do not, at {faults.outside.named(labels)}, the first being "
+            f"{_first_of(source, faults.outside):g}; widen entry_range, or leave it out"
         )
     if faults.wrong.count:
         raise InputError(_wrong_side(source, limits, faults.wrong, labels))
@@ -155,11 +183,12 @@ def _refuse_one_triangle(source: Source, limits: Limits) -> None:
     """In half of a symmetric matrix every pair was seen once and is absent once, which cannot both be."""
     if limits.nothing or limits.unknown is not None or source.shape[0] < 2:
         return
-    upper = lower = False
+    upper = lower = apart = False
     stored = source.coordinates()
     if stored is not None:
-        rows, cols, _ = stored
+        rows, cols, values = stored
         upper, lower = bool((rows < cols).any()), bool((rows > cols).any())
+        apart = bool(((limits.at(cols, rows, source.shape).nearest(values) != values) & (rows != cols)).any())
     else:
         for start, values in source.bands():
             places = np.arange(values.shape[1]) - np.arange(start, start + len(values))[:, None]
@@ -168,7 +197,9 @@ def _refuse_one_triangle(source: Source, limits: Limits) -> None:
             lower = lower or bool((present & (places < 0)).any())
             if upper and lower:
                 return
-    if upper != lower:
+            mirrored = limits.of(slice(0, values.shape[1]), slice(start, start + len(values))).turned
+            apart = apart or bool((present & (places != 0) & (mirrored.nearest(values) != values)).any())
+    if upper != lower and (limits.uniform or apart):
         which = "upper" if upper else "lower"
         raise InputError(
             f"only the {which} triangle of X holds seen entries, which with a threshold says that (j, i) lies on "
@@ -179,27 +210,49 @@ def _refuse_one_triangle(source: Source, limits: Limits) -> None:
 def _refuse_a_threshold_out_of_reach(source: Source, limits: Limits, counts: Counts) -> None:
     """Beside a threshold with none of the digits of the data, absence would drown what was seen."""
     marked = 0 if limits.unknown is None else int(np.count_nonzero(limits.unknown))
-    threshold = limits.threshold
-    if threshold is None or (counts.norm and counts.count + marked == source.shape[0] * source.shape[1]):
+    if limits.nothing or (counts.norm and counts.count + marked == source.shape[0] * source.shape[1]):
         return
     size, digits = counts.norm / np.sqrt(counts.count), np.finfo(source.dtype)
-    if abs(threshold) * float(digits.eps) > (size or float(digits.eps) * float(digits.max) / 16):
+    if limits.largest * float(digits.eps) > (size or float(digits.eps) * float(digits.max) / 16):
+        named = "a limit of" if limits.threshold is None else "threshold="
+        came = f"{named}{limits.threshold:g}" if limits.threshold is not None else f"{named} {limits.largest:g}"
         raise InputError(
-            f"threshold={threshold:g} is too far from the seen entries, of size {size:.2g}, to say anything "
+            f"{came} is too far from the seen entries, of size {size:.2g}, to say anything "
             f"about the others in {source.dtype}; give the value at which entries go unseen, or pass threshold=None "
             "if absence says nothing"
         )
 
 
 def _wrong_side(source: Source, limits: Limits, wrong: _Offenders, labels: tuple[Any, ...] | None) -> str:
-    row, col = wrong.first[0]
-    value = float(source.block(slice(row, row + 1), slice(col, col + 1))[0, 0])
+    value = _first_of(source, wrong)
+    if limits.threshold is None:
+        return _inside_its_limits(source, limits, wrong, labels)
     seen = "above" if limits.side == "below" else "below"
     relation, other = ("≥", "below") if seen == "above" else ("≤", "above")
     return (
         f"every seen entry must be {relation} threshold={limits.threshold:g} (seen={seen!r}), but "
         f"{wrong.count} are not, at {wrong.named(labels)}, the first being {value:g}; check threshold= and seen= "
         f"(seen={other!r} turns the side round), or pass threshold=None if absence says nothing"
+    )
+
+
+def _first_of(source: Source, some: _Offenders) -> float:
+    row, col = some.first[0]
+    return float(source.block(slice(row, row + 1), slice(col, col + 1))[0, 0])
+
+
+def _inside_its_limits(source: Source, limits: Limits, wrong: _Offenders, labels: tuple[Any, ...] | None) -> str:
+    row, col = wrong.first[0]
+    low, high = (float(np.broadcast_to(limit, source.shape)[row, col]) for limit in (limits.low, limits.high))
+    where = f"between {low:g} and {high:g}" if np.isfinite([low, high]).all() else f"below {high:g}"
+    where = where if np.isfinite(high) else f"above {low:g}"
+    if limits.gap is not None:
+        first, last = (float(np.broadcast_to(end, source.shape)[row, col]) for end in limits.gap)
+        where = f"outside {first:g} to {last:g}" if first <= last else where
+    return (
+        f"every seen entry must lie where it would have been seen, but {wrong.count} do not, at {wrong.named(labels)}, "
+        f"the first being {_first_of(source, wrong):g} although entries {where} go unseen there; check threshold= and "
+        "seen=, or mark entries without a limit with inf"
     )
 
 

@@ -14,7 +14,7 @@ from unrelu.base.errors import InputError, positions
 from unrelu.data.source import Source, source_checked
 from unrelu.data.table import Table
 
-__all__ = ["read_mask", "read_table", "read_table_mask", "read_values", "same_labels", "square_size"]
+__all__ = ["read_mask", "read_table", "read_table_mask", "read_values", "same_label", "same_labels", "square_size"]
 
 # What to do about a matrix that is not.
 SQUARE = (
@@ -179,6 +179,11 @@ def _same(one: Any, other: Any) -> bool:
         return False
 
 
+def same_label(one: Any, label: Any) -> bool:
+    """Whether two labels are the same, or one is the other written as text, as it comes back from a file."""
+    return _same(one, label) or str(one) == label
+
+
 def same_labels(other: Any, labels: tuple[Any, ...] | None, what: str, of: str = "X") -> None:
     """Refuse a labelled side input whose rows or columns are not those of X, in the same order.
 
@@ -189,7 +194,7 @@ def same_labels(other: Any, labels: tuple[Any, ...] | None, what: str, of: str =
     for name in ("index", "columns"):
         theirs = tuple(getattr(other, name))
         pairs = enumerate(zip(theirs, labels, strict=False))
-        k = next((k for k, (one, label) in pairs if not (_same(one, label) or str(one) == label)), len(theirs))
+        k = next((k for k, (one, label) in pairs if not same_label(one, label)), len(theirs))
         if k < len(labels) or len(theirs) > len(labels):
             use = f"use {what}.loc[X.index, X.columns]" if of == "X" else "use X.loc[labels, labels] with its labels"
             raise InputError(

@@ -12,7 +12,53 @@ from numpy.typing import NDArray
 from unrelu.base.arrays import Array, Bools, Indices
 from unrelu.base.errors import InputError
 
-__all__ = ["Limits"]
+__all__ = ["Ends", "Limits", "has_limit", "part_of"]
+
+
+class Ends(tuple[Any, Any]):
+    """(low, high) of some entries, with the ``gap`` (from, to) in which none of them lies; None: there is none.
+
+    Examples
+    --------
+    >>> ends = Ends((0.0, 1.0), gap=(0.4, 0.6))
+    >>> low, high = ends
+    >>> high, ends.gap
+    (1.0, (0.4, 0.6))
+    """
+
+    gap: tuple[Any, Any] | None
+
+    def __new__(cls, ends: tuple[Any, Any], gap: tuple[Any, Any] | None = None) -> Ends:
+        """A pair that unpacks as one."""
+        made = super().__new__(cls, ends)
+        made.gap = gap
+        return made
+
+    def over(self, unit: Any) -> Ends:
+        """The same in another unit."""
+        gap = None if self.gap is None else (self.gap[0] / unit, self.gap[1] / unit)
+        return Ends((self[0] / unit, self[1] / unit), gap)
+
+    @property
+    def turned(self) -> Ends:
+        """The same of the transposed block."""
+        gap = None if self.gap is None else (np.transpose(self.gap[0]), np.transpose(self.gap[1]))
+        return Ends((np.transpose(self[0]), np.transpose(self[1])), gap)
+
+    def mirrored(self, values: Any) -> Array:
+        """The values, and the mirror image at the nearest end where a value may not be, as far as there is room."""
+        near = self.nearest(values)
+        result: Array = self.nearest(2 * near - values)
+        return result
+
+    def nearest(self, values: Any, out: Array | None = None) -> Array:
+        """The values, and the nearest one that may be where a value may not."""
+        near: Array = np.clip(values, self[0], self[1], out=out)
+        if self.gap is not None:
+            first, last = self.gap
+            inside = (near > first) & (near < last)
+            np.copyto(near, np.where(near - first <= last - near, first, last), where=inside, casting="same_kind")
+        return near
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +72,12 @@ class Limits:
         expanded. Infinite where nothing is known.
     unknown : boolean ndarray of shape (n, n), or None
         Entries that are missing for another reason than their value.
+    gap : (from, to), optional
+        An unseen entry does not lie between these either: each a number or an array as above, NaN where there is no
+        gap. ``Limits(gap=(-1, 1))`` says that what is unseen lies below −1 or above 1.
+    chance : bool or boolean ndarray of shape (n, n), default False
+        Entries whose limits hold whether they were seen or not, as those of ``entry_range`` do: being unseen says
+        nothing more of them.
 
     Examples
     --------
@@ -47,41 +99,83 @@ class Limits:
     low: float | Array = -np.inf
     high: float | Array = np.inf
     unknown: Bools | None = field(default=None, repr=False)
+    gap: tuple[float | Array, float | Array] | None = None
+    chance: bool | Bools = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, limit in (("low", self.low), ("high", self.high)):
-            values = np.asarray(limit)
-            if values.dtype.kind not in "fiu" or values.ndim not in (0, 2) or np.isnan(values).any():
-                came = f"shape {values.shape}" if values.dtype.kind in "fiu" and values.ndim else f"{limit!r}"
-                raise InputError(
-                    f"{name} of Limits must be a number, or numbers of shape (n, 1), (1, n) or (n, n), infinite where "
-                    f"nothing is known; got {came}"
-                )
-        if np.any(np.asarray(self.low) > np.asarray(self.high)):
+            _require_numbers(name, limit, nan=False)
+        if _crossed(self.low, self.high):
             raise InputError("low of Limits must not be above high, and is for some entries; swap the two")
+        if self.gap is not None:
+            object.__setattr__(self, "gap", _gap_checked(self.gap))
+        unknown = self.unknown
+        if unknown is not None and (not isinstance(unknown, np.ndarray) or unknown.dtype != bool or unknown.ndim != 2):
+            raise InputError(
+                "unknown of Limits must be a boolean array of the shape of X; write mask != 0 for one of numbers"
+            )
 
     @classmethod
-    def beyond(cls, threshold: float | None, seen: str, unknown: Bools | None = None) -> Limits:
-        """What absence says where only the side ``seen`` of a threshold was seen; None: nothing."""
+    def beyond(cls, threshold: Any, seen: str, unknown: Bools | None = None) -> Limits:
+        """What absence says where only the side ``seen`` of a threshold was seen; None: nothing.
+
+        Entries that were seen ``between`` the two of a pair go unseen outside of it, and the other way round. Where a
+        threshold is infinite, there is none.
+        """
         if threshold is None:
             return cls(unknown=unknown)
-        return cls(high=threshold, unknown=unknown) if seen == "above" else cls(low=threshold, unknown=unknown)
+        if seen in ("between", "outside"):
+            low, high = threshold
+            return cls(unknown=unknown, gap=(low, high)) if seen == "between" else cls(low, high, unknown)
+        nowhere = np.inf if seen == "above" else -np.inf
+        one = float(threshold) if np.ndim(threshold) == 0 else np.where(np.isinf(threshold), nowhere, threshold)
+        return cls(high=one, unknown=unknown) if seen == "above" else cls(low=one, unknown=unknown)
+
+    def within(self, least: float, most: float) -> Limits:
+        """The same where every entry lies between two numbers: also those of which nothing else is known.
+
+        Where that leaves no room an entry is missing for another reason than its value.
+        """
+        low, high = np.maximum(self.low, least), np.minimum(self.high, most)
+        silent = np.isinf(self.low) & np.isinf(self.high)
+        gap = self.gap
+        if gap is not None:
+            # A gap that reaches to an end moves that end.
+            first, last = (np.asarray(end, np.float64) for end in gap)
+            silent = silent & ~(first <= last)
+            low, high = (
+                np.where(first <= low, np.maximum(low, last), low),
+                np.where(last >= high, np.minimum(high, first), high),
+            )
+            through = (first > low) & (last < high)
+            gap = (np.where(through, first, np.inf), np.where(through, last, -np.inf)) if through.any() else None
+        open_ = silent | (low >= high)
+        chance: Any = open_ if self.unknown is None else open_ | self.unknown
+        chance = bool(np.all(chance)) if _all_alike(np.asarray(chance)) else chance
+        low, high = (np.where(chance, end, limit) for end, limit in ((least, low), (most, high)))
+        if gap is not None and np.any(chance):
+            gap = np.where(chance, np.inf, gap[0]), np.where(chance, -np.inf, gap[1])
+        return Limits(_number(low), _number(high), None, gap, chance)
 
     @cached_property
     def nothing(self) -> bool:
         """Whether no entry has a limit."""
-        return bool(np.all(np.isinf(self.low)) and np.all(np.isinf(self.high)))
+        return bool(np.all(np.isinf(self.low)) and np.all(np.isinf(self.high))) and self.gap is None
 
     @property
     def uniform(self) -> bool:
         """Whether all entries have the same limit, on one side only: what the quickest kernels ask for."""
-        return np.ndim(self.low) == 0 and np.ndim(self.high) == 0 and bool(np.isinf(self.low) or np.isinf(self.high))
+        plain = self.gap is None and self.chance is False
+        plain = plain and np.ndim(self.low) == 0 and np.ndim(self.high) == 0
+        return plain and bool(np.isinf(self.low) or np.isinf(self.high))
 
     @cached_property
     def side(self) -> Literal["below", "above", "between", "nothing"]:
-        """On which side of its limit an unseen entry lies."""
+        """On which side of its limit an unseen entry lies; ``between`` where that differs, or there are two."""
         if self.nothing:
             return "nothing"
+        if self.gap is not None:
+            return "between"
         if np.all(np.isinf(self.low)):
             return "below"
         return "above" if np.all(np.isinf(self.high)) else "between"
@@ -93,9 +187,29 @@ class Limits:
             return None
         return float(self.high if np.isinf(self.low) else self.low)
 
-    def of(self, rows: slice | Indices, cols: slice | Indices) -> tuple[Any, Any]:
-        """(low, high) of a block, each a number or an array that broadcasts to the block."""
-        return tuple(_part(limit, rows, cols) for limit in (self.low, self.high))
+    @cached_property
+    def largest(self) -> float:
+        """The largest finite limit, as a size; 0 if there is none."""
+        ends = [np.abs(np.asarray(end, np.float64)) for end in (self.low, self.high, *(self.gap or ()))]
+        return max(float(np.where(np.isfinite(end), end, 0.0).max(initial=0.0)) for end in ends)
+
+    def of(self, rows: slice | Indices, cols: slice | Indices) -> Ends:
+        """(low, high) of a block, each a number or an array that broadcasts to the block; and its gap."""
+        gap = None if self.gap is None else (part_of(self.gap[0], rows, cols), part_of(self.gap[1], rows, cols))
+        return Ends((part_of(self.low, rows, cols), part_of(self.high, rows, cols)), gap)
+
+    def at(self, rows: Indices, cols: Indices, shape: tuple[int, int]) -> Ends:
+        """The same of single entries (rows[k], cols[k])."""
+        low, high, *gap = (np.broadcast_to(end, shape)[rows, cols] for end in (self.low, self.high, *(self.gap or ())))
+        return Ends((low, high), (gap[0], gap[1]) if gap else None)
+
+    def told(self, rows: slice | Indices, cols: slice | Indices) -> Any:
+        """Whether the entries of a block, if they are not unknown, have any limit: one truth value, or an array."""
+        return has_limit(self.of(rows, cols))
+
+    def by_chance(self, rows: slice | Indices, cols: slice | Indices) -> Any:
+        """``chance`` of a block."""
+        return self.chance if isinstance(self.chance, bool) else part_of(self.chance, rows, cols)
 
     def unknown_in(self, rows: slice | Indices, cols: slice | Indices) -> Bools | None:
         """Which entries of a block are missing for another reason; None: none is."""
@@ -107,8 +221,8 @@ class Limits:
 
     def part(self, rows: Indices, cols: Indices) -> Limits:
         """Those of some rows and columns, in the order given."""
-        low, high = self.of(rows, cols)
-        return Limits(low, high, self.unknown_in(rows, cols))
+        ends = self.of(rows, cols)
+        return Limits(*ends, self.unknown_in(rows, cols), ends.gap, self.by_chance(rows, cols))
 
     def without(self, rows: Indices, cols: Indices, shape: tuple[int, int]) -> Limits:
         """The same with the entries (rows[k], cols[k]) unknown."""
@@ -116,9 +230,63 @@ class Limits:
         unknown[rows, cols] = True
         return replace(self, unknown=unknown)
 
-    def divided(self, unit: float) -> Limits:
-        """The limits in another unit."""
-        return replace(self, low=self.low / unit, high=self.high / unit)
+    def apart_from_gaps(self) -> Limits:
+        """What is left for those who know nothing of gaps: less, and nothing wrong."""
+        return self if self.gap is None else replace(self, gap=None)
+
+
+def has_limit(ends: Ends) -> Any:
+    """Whether there is any limit: one truth value, or an array."""
+    told = np.isfinite(ends[0]) | np.isfinite(ends[1])
+    return told if ends.gap is None else told | (ends.gap[0] <= ends.gap[1])
+
+
+def _require_numbers(name: str, limit: Any, *, nan: bool) -> None:
+    values = np.asarray(limit)
+    numbers = values.dtype.kind in "fiu"
+    missing = numbers and not nan and bool(np.isnan(values).any())
+    if not numbers or values.ndim not in (0, 2) or missing:
+        came = f"{limit!r}" if not (numbers and values.ndim) else "NaN" if missing else f"shape {values.shape}"
+        raise InputError(
+            f"{name} of Limits must be a number, or numbers of shape (n, 1), (1, n) or (n, n), infinite where "
+            f"nothing is known; got {came}"
+        )
+
+
+def _crossed(low: Any, high: Any) -> bool:
+    """Whether a low end is above a high one anywhere."""
+    try:
+        return bool(np.any(np.asarray(low) > np.asarray(high)))
+    except ValueError:
+        raise InputError(
+            f"low and high of Limits must broadcast against each other, got shapes {np.shape(low)} and {np.shape(high)}"
+        ) from None
+
+
+def _gap_checked(gap: Any) -> tuple[Any, Any]:
+    """Both ends, +∞ and −∞ where there is no gap."""
+    if not isinstance(gap, (tuple, list)) or len(gap) != 2:
+        raise InputError(f"gap of Limits must be a pair (from, to), got {gap!r}")
+    for name, end in zip(("the first of gap", "the second of gap"), gap, strict=True):
+        _require_numbers(name, end, nan=True)
+    first, last = (np.asarray(end, np.float64) for end in gap)
+    none = np.isnan(first) | np.isnan(last) | (np.isposinf(first) & np.isneginf(last))
+    if np.any(~none & (first > last)):
+        raise InputError(
+            "the first of gap of Limits must not be above the second, and is for some entries; swap the two"
+        )
+    if not none.any():
+        return gap[0], gap[1]
+    return np.where(none, np.inf, first), np.where(none, -np.inf, last)
+
+
+def _all_alike(mask: Bools) -> bool:
+    return bool(mask.all() or not mask.any())
+
+
+def _number(limit: Any) -> Any:
+    """A number where an array holds only one."""
+    return float(limit) if np.ndim(limit) == 0 else limit
 
 
 def _block(values: NDArray[Any], rows: slice | Indices, cols: slice | Indices) -> Any:
@@ -127,7 +295,7 @@ def _block(values: NDArray[Any], rows: slice | Indices, cols: slice | Indices) -
     return values[np.ix_(rows, cols)]
 
 
-def _part(limit: float | Array, rows: slice | Indices, cols: slice | Indices) -> Any:
+def part_of(limit: Any, rows: slice | Indices, cols: slice | Indices) -> Any:
     """A block of something that broadcasts to the matrix."""
     if np.ndim(limit) == 0:
         return limit

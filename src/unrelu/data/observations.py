@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools, Floats, Indices
-from unrelu.base.errors import InputError, is_number, unknown_name
 from unrelu.base.units import power_of_four
 from unrelu.data.checks import Counts, checked, counted
-from unrelu.data.inputs import read_mask, read_values, square_size
-from unrelu.data.limits import Limits
+from unrelu.data.inputs import read_values, square_size
+from unrelu.data.limits import Ends, Limits, has_limit, part_of
 from unrelu.data.source import Place, Source, source_of
+from unrelu.data.terms import Terms, read_limits, read_positive, read_range
 
-__all__ = ["Observations", "threshold_checked"]
+__all__ = ["Observations"]
 
 # The largest power of four that is a double.
 LARGEST_UNIT = 511
@@ -40,6 +40,9 @@ class Observations:
         Row (and column) labels of a data frame.
     diagonal_seen : bool
         Whether any entry of the diagonal was seen: in the caller's matrix, also where this is a part of it.
+    weights, spread : ndarray or None
+        What each entry weighs, 1 on average over the seen ones, and how large its noise is relative to that of the
+        others: broadcast like limits. None: the same for all.
 
     Examples
     --------
@@ -62,20 +65,31 @@ class Observations:
     diagonal_seen: bool = True
     # What a scan of the source has found, if there was one already.
     scanned: Counts | None = field(default=None, repr=False)
+    weights: Array | None = field(default=None, repr=False)
+    spread: Array | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, X: Any, *, threshold: float | None = 0.0, seen: str = "above", unknown: Any = None) -> Observations:
-        """Check the caller's matrix; it is not changed, and copied only where that cannot be avoided."""
-        if not isinstance(seen, str) or seen not in ("above", "below"):
-            raise unknown_name("side seen", seen, ["above", "below"])
-        threshold = threshold_checked(threshold)
+    def of(cls, X: Any, terms: Terms | None = None, **said: Any) -> Observations:
+        """Check the caller's matrix; it is not changed, and copied only where that cannot be avoided.
+
+        Parameters
+        ----------
+        X : as in :func:`unrelu.complete`
+        terms : Terms, optional
+            What is said of it beside its values; or the fields of that by name.
+        """
+        terms = Terms(**said) if terms is None else terms
         data, labels = read_values(X)
         n = square_size(data, "X")
         source = source_of(data)
-        mask = None if unknown is None else read_mask(unknown, n, labels)
-        limits = Limits.beyond(threshold, seen, mask)
-        found = checked(source, limits, labels)
-        result = cls(source, limits, labels, bool(source.diagonal_seen().any()), found)
+        limits, entry_range = read_limits(terms, n, labels), read_range(terms.entry_range)
+        weights = read_positive(terms.weights, "weights", n, labels)
+        spread = read_positive(terms.spread, "sigma", n, labels)
+        found = checked(source, limits, labels, entry_range)
+        if entry_range is not None:
+            limits = limits.within(*entry_range)
+        result = cls(source, limits, labels, bool(source.diagonal_seen().any()), found, weights, spread)
+        result = replace(result, weights=result._relative_weights())
         if result.dtype == np.float32 and result.unit < float(np.finfo(np.float32).tiny):
             # Their unit is no float32; what digits there are survive in doubles.
             return replace(result, source=source.in_dtype(np.float64))
@@ -117,7 +131,7 @@ class Observations:
         Solvers work on the data divided by it. That division is exact, and so is dividing the factor by its square
         root: data of any size are solved with the same digits and without overflow.
         """
-        size = self.norm / np.sqrt(self.count) if self.norm else abs(self.limits.threshold or 0.0)
+        size = self.norm / np.sqrt(self.count) if self.norm else self.limits.largest
         return power_of_four(float(size), LARGEST_UNIT) if size else 1.0
 
     @cached_property
@@ -172,7 +186,9 @@ class Observations:
     def restricted(self, rows: Indices) -> Observations:
         """What was seen among some of the rows, in the order given; nothing is checked again, and labels come along."""
         labels = None if self.labels is None else tuple(self.labels[i] for i in rows)
-        return Observations(self.source.part(rows, rows), self.limits.part(rows, rows), labels, self.diagonal_seen)
+        extras = (None if extra is None else part_of(extra, rows, rows) for extra in (self.weights, self.spread))
+        limits = self.limits.part(rows, rows)
+        return Observations(self.source.part(rows, rows), limits, labels, self.diagonal_seen, None, *extras)
 
     def reordered(self, order: Indices) -> Observations:
         """All rows in another order: row ``order[k]`` becomes row k."""
@@ -183,7 +199,7 @@ class Observations:
         """The same with the pairs (rows[k], cols[k]) missing for another reason than their value."""
         i, j = np.concatenate([rows, cols]), np.concatenate([cols, rows])
         limits = self.limits.without(i, j, self.source.shape)
-        return Observations(self.source.without(i, j), limits, self.labels, self.diagonal_seen)
+        return replace(self, source=self.source.without(i, j), limits=limits, scanned=None)
 
     def pairs(self, rows: Indices, cols: Indices) -> tuple[Floats, Bools]:
         """Means of the seen values of some pairs in units of ``unit`` (0 where none was seen), and which were seen."""
@@ -207,75 +223,124 @@ class Observations:
 
     def times_told(self, rows: Indices, cols: Indices) -> NDArray[np.uint8]:
         """How often each pair (rows[k], cols[k]) was seen, or is absent because of its value: 0, 1 or 2."""
-        told = self.times_seen(rows, cols)
         if self.limits.nothing:
-            return told
+            return self.times_seen(rows, cols)
         own = rows == cols
-        most = np.where(own, 1, 2).astype(np.uint8)
-        unknown, mirrored = self.limits.unknown_at(rows, cols), self.limits.unknown_at(cols, rows)
-        if unknown is not None and mirrored is not None:
-            most = most - np.where(own, unknown, unknown.astype(np.uint8) + mirrored)
-        if self._diagonal_is_unknown:
-            most = np.where(own, 0, most)
+        forward, backward = (self.source.seen_at(i, j) | self.told_at(i, j) for i, j in ((rows, cols), (cols, rows)))
+        return np.where(own, forward, forward.astype(np.uint8) + backward).astype(np.uint8)
+
+    def told_at(self, rows: Indices, cols: Indices) -> Bools:
+        """Of which entries (rows[k], cols[k]) absence would say something."""
+        told: Bools = np.ones(rows.shape, bool)
+        if not self.limits.uniform:
+            told &= has_limit(self.limits.at(rows, cols, self.source.shape))
+        unknown = self.limits.unknown_at(rows, cols)
+        if unknown is not None:
+            told &= ~unknown
         if self.source.cut is not None:
-            most = np.where((rows < self.source.cut) == (cols < self.source.cut), 0, most)
-        return np.maximum(told, most).astype(np.uint8)
+            told &= (rows < self.source.cut) != (cols < self.source.cut)
+        return told & ~((rows == cols) & self._diagonal_unknown[rows])
+
+    def _told(self, rows: slice | Indices, cols: slice | Indices) -> Any:
+        """Of which entries of a block absence would say something, but for the diagonal: an array, or one answer."""
+        told = True if self.limits.uniform else self.limits.told(rows, cols)
+        unknown, exists = self.limits.unknown_in(rows, cols), self.source.exists(rows, cols)
+        told = told if unknown is None else ~unknown & told
+        return told if exists is None else exists & told
 
     def absent(self, rows: slice, cols: slice, values: Array) -> Bools:
         """Which entries of a block (with these ``values``) are unseen because of their value."""
         if self.limits.nothing:
             return np.zeros(values.shape, dtype=bool)
         absent = np.isnan(values)
-        unknown = self.limits.unknown_in(rows, cols)
-        if unknown is not None:
-            absent &= ~unknown
-        if self._diagonal_is_unknown:
-            start, stop = max(rows.start, cols.start), min(rows.stop, cols.stop)
-            if start < stop:
-                diagonal = np.arange(start, stop)
-                absent[diagonal - rows.start, diagonal - cols.start] = False
-        exists = self.source.exists(rows, cols)
-        return absent if exists is None else absent & exists
+        absent &= self._told(rows, cols)
+        start, stop = max(rows.start, cols.start), min(rows.stop, cols.stop)
+        if start < stop:
+            diagonal = np.arange(start, stop)
+            absent[diagonal - rows.start, diagonal - cols.start] &= ~self._diagonal_unknown[diagonal]
+        return absent
 
     def absent_pairs(self, rows: Indices, cols: Indices, seen: Bools) -> Bools:
         """Which pairs of a block are unseen because of their value, given which were ``seen`` in either order."""
         if self.limits.nothing:
             return np.zeros(seen.shape, dtype=bool)
-        absent = ~seen
-        unknown, mirrored = self.limits.unknown_in(rows, cols), self.limits.unknown_in(cols, rows)
-        if unknown is not None and mirrored is not None:
-            absent &= ~(unknown & mirrored.T)
-        if self._diagonal_is_unknown:
-            absent &= rows[:, None] != cols[None, :]
-        exists = self.source.exists(rows, cols)
-        return absent if exists is None else absent & exists
+        absent: Bools = ~seen & (self._told(rows, cols) | np.transpose(self._told(cols, rows)))
+        if self._diagonal_unknown.any():
+            absent &= (rows[:, None] != cols[None, :]) | ~self._diagonal_unknown[rows][:, None]
+        return absent
 
     def bounds(self, rows: Indices, cols: Indices, seen: Bools | None = None) -> tuple[Floats, Floats]:
         """The interval, in units of ``unit``, that each unseen pair of a block lies in by what absence says of it.
 
-        Infinite where nothing is known, and where the pair was ``seen`` in either order. Both orders count.
+        Infinite where nothing is known, and where the pair was ``seen`` in either order. Both orders count, and where
+        only one of them is unknown, the other.
         """
         seen = self.pairs(rows, cols)[1] if seen is None else seen
         absent = self.absent_pairs(rows, cols, seen)
         low, high = np.full(absent.shape, -np.inf), np.full(absent.shape, np.inf)
         if absent.any():
-            forward, backward = self.limits.of(rows, cols), self.limits.of(cols, rows)
-            low = np.where(absent, np.maximum(forward[0], np.transpose(backward[0])) / self.unit, low)
-            high = np.where(absent, np.minimum(forward[1], np.transpose(backward[1])) / self.unit, high)
+            forward, backward = self._heard(rows, cols), self._heard(cols, rows).turned
+            low = np.where(absent, np.maximum(forward[0], backward[0]) / self.unit, low)
+            high = np.where(absent, np.minimum(forward[1], backward[1]) / self.unit, high)
         return low, high
 
-    @property
-    def _diagonal_is_unknown(self) -> bool:
-        """Whether an unseen entry of the diagonal is missing for another reason than its value.
+    def beyond(self, rows: Indices, cols: Indices, values: Floats, seen: Bools | None = None) -> Floats:
+        """By how much values of the pairs of a block, in units of ``unit``, are outside :meth:`bounds`: 0 inside."""
+        off: Floats = values - np.clip(values, *self.bounds(rows, cols, seen))
+        return off
+
+    def _heard(self, rows: Indices, cols: Indices) -> Ends:
+        """The limits of a block, infinite where an entry is unknown."""
+        unknown, ends = self.limits.unknown_in(rows, cols), self.limits.of(rows, cols)
+        if unknown is None:
+            return ends
+        return Ends((np.where(unknown, -np.inf, ends[0]), np.where(unknown, np.inf, ends[1])))
+
+    @cached_property
+    def _diagonal_unknown(self) -> Bools:
+        """Whether an entry of the diagonal, if it is unseen, is missing for another reason than its value.
 
         No PSD matrix has a negative diagonal, and one with m_ij > τ has m_ii > τ or m_jj > τ, so that part of its
         diagonal would be seen.
         """
-        return self.absence_says == "below" and ((self.threshold or 0.0) <= 0 or not self.diagonal_seen)
+        own, limits = np.arange(self.size), self.limits
+        if limits.uniform:
+            low_or_none = (limits.threshold or 0.0) <= 0 or not self.diagonal_seen
+            return np.full(self.size, limits.side == "below" and low_or_none)
+        high = np.broadcast_to(limits.high, self.source.shape)[own, own]
+        missing: Bools = np.isfinite(high) & ((high <= 0) | (not self.diagonal_seen))
+        return missing & ~np.broadcast_to(limits.chance, self.source.shape)[own, own]
 
+    @property
+    def unweighted(self) -> Observations:
+        """The same with all entries alike."""
+        return self if self.plain else replace(self, weights=None, spread=None, scanned=self._counts)
 
-def threshold_checked(threshold: Any) -> float | None:
-    """A finite number, or None if absence says nothing."""
-    if threshold is not None and not is_number(threshold):
-        raise InputError(f"threshold must be a finite number, or None if absence says nothing; got {threshold!r}")
-    return None if threshold is None else float(threshold)
+    @property
+    def plain(self) -> bool:
+        """Whether all entries weigh the same, and have the same noise."""
+        return self.weights is None and self.spread is None
+
+    def precision(self, rows: slice | Indices, cols: slice | Indices) -> Any:
+        """What entries of a block weigh over the square of their noise: 1, or an array that broadcasts to it."""
+        weights = 1.0 if self.weights is None else part_of(self.weights, rows, cols)
+        return weights if self.spread is None else weights / np.square(part_of(self.spread, rows, cols))
+
+    def pair_precision(self, rows: Indices, cols: Indices) -> Floats:
+        """The same of the pairs of a block, the mean over both ways round."""
+        shape = len(rows), len(cols)
+        forward = np.broadcast_to(self.precision(rows, cols), shape)
+        backward = np.broadcast_to(self.precision(cols, rows), shape[::-1])
+        mean: Floats = (forward + backward.T) / 2
+        return mean
+
+    def _relative_weights(self) -> Array | None:
+        """The weights over their mean at seen entries, for only their ratios matter."""
+        if self.weights is None:
+            return None
+        total = 0.0
+        for start, values in self.source.bands():
+            rows = slice(start, start + len(values))
+            part = np.broadcast_to(part_of(self.weights, rows, slice(0, self.size)), values.shape)
+            total += float(np.sum(part[~np.isnan(values)], dtype=np.float64))
+        return self.weights * (self.count / total)

@@ -71,6 +71,8 @@ class Floor:
             checkpoint()
             block, _ = observations.pairs(rows, rows)
             rest = np.linalg.eigvalsh(block)[: len(rows) - rank]
+            if not observations.plain:  # the noise of an entry of weight 1
+                rest = rest / np.sqrt(np.mean(1 / observations.pair_precision(rows, rows)))
             below += float(np.sum(np.minimum(rest, 0) ** 2))
             above += float(np.sum(np.maximum(rest, 0) ** 2))
             room += (len(rows) - rank) ** 2 / 2

@@ -89,10 +89,13 @@ class HeldOut:
         more = fewer.at_rank(problem.rank + 1)
         first = wider(fewer, fit.factor)
         fit_more = run(more, solver, (first, first), FITS, keep=False).point
+        everyone = np.arange(problem.size)
+        weight = 1.0 if observations.plain else observations.pair_precision(everyone, everyone)[i, j]
         errors = []
         for found in (fit, fit_more):
             U = found.factor.astype(np.float64) / ratio
-            errors.append(float(np.sqrt(np.mean((np.einsum("ka,ka->k", U[i], U[j]) - values[i, j]) ** 2))))
+            off = np.einsum("ka,ka->k", U[i], U[j]) - values[i, j]
+            errors.append(float(np.sqrt(np.mean(weight * off**2))))
         unknowns, pairs = unknowns_and_pairs(fewer)
         noise = rms(fewer, fit.value) / ratio**2 * np.sqrt(pairs / max(pairs - unknowns, 1))
         return errors[0], errors[1], float(noise)

@@ -21,6 +21,7 @@ from unrelu.base.tolerances import (
     LIKELIHOOD_MISSING,
     REFINED_NOISE_MATTERS,
 )
+from unrelu.data.limits import part_of
 from unrelu.judge.counting import underdetermined
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome
@@ -37,6 +38,8 @@ MANY_ROWS = 30
 FAR, FEW_MISSING = 4.0, 3
 # Random vectors by which the sum of squares of a large matrix is estimated.
 PROBES = 16
+# Up to so many rows each has its sum of squares worked out, where entries differ in their noise.
+MOST_ROWS_EACH = 1000
 
 
 @dataclass(frozen=True)
@@ -60,9 +63,13 @@ class Leftover:
         """At a point."""
         posed, factor, n = problem.at(point), point.factor, problem.size
         value, _ = lowest_residual_eigenpair(posed, factor)
-        probes = np.eye(n) if n <= 2 * PROBES else np.random.default_rng(0).choice([-1.0, 1.0], (n, PROBES))
+        uneven = not problem.observations.plain
+        whole = n <= (MOST_ROWS_EACH if uneven else 2 * PROBES)
+        probes = np.eye(n) if whole else np.random.default_rng(0).choice([-1.0, 1.0], (n, PROBES))
         seen = posed.kernel.residual_times(factor, probes.astype(problem.dtype)).astype(np.float64)
-        squares = float(np.sum(seen * seen)) / (1 if n <= 2 * PROBES else PROBES)
+        rows = np.sum(seen * seen, axis=1) / (1 if whole else PROBES)
+        # Where entries have noises or weights of their own, the row with most of it sets the edge.
+        squares = float(n * rows.max()) if uneven else float(rows.sum())
         cut = problem.observations.source.cut
         if cut is None:
             most = 2 * float(np.sqrt(squares / n))
@@ -145,9 +152,10 @@ def _absence_contradicts(problem: PSDProblem, outcome: Outcome) -> str | None:
     sure = missing = 0
     for rows in bands(n, n):
         values = observations.block(rows, slice(0, n))
-        low, high = (limit / problem.unit for limit in limits.of(rows, slice(0, n)))
         fit = U[rows] @ U.T
-        far = (fit > high + FAR * sigma) | (fit < low - FAR * sigma)
+        off = np.abs(fit - limits.of(rows, slice(0, n)).over(problem.unit).nearest(fit))
+        noise = 1.0 if observations.spread is None else part_of(observations.spread, rows, slice(0, n))
+        far = off > FAR * sigma * noise
         absent = observations.absent(rows, slice(0, n), values)
         missing += int(np.count_nonzero(far & absent))
         sure += int(np.count_nonzero(far & (absent | ~np.isnan(values))))

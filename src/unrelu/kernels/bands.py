@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array
+from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
 from unrelu.kernels import loops as compiled
 from unrelu.kernels.memory import require_memory
@@ -38,7 +39,7 @@ class Band:
     seen: NDArray[np.uint8]
     absent: NDArray[np.uint8] | None = None
     below: bool = True  # whether absent entries lie below their target
-    interval: tuple[Array, Array] | None = None  # limits of every entry, where one target does not say it
+    interval: Ends | None = None  # limits of every entry, where one target does not say it
 
     def clip(self, values: Array, scratch: Array | None = None) -> None:
         """Project a band onto what is known: seen entries to their value, absent ones to their side, in place."""
@@ -47,7 +48,7 @@ class Band:
     def residual(self, values: Array, out: Array | None = None) -> Array:
         """How far a band is from what is known: values minus their projection."""
         if self.interval is not None:
-            return np.subtract(values, np.clip(values, *self.interval), out=out)
+            return np.subtract(values, self.interval.nearest(values), out=out)
         # Arithmetic with 0 and 1 is several times faster than NumPy's masked assignments.
         gap = np.subtract(values, self.target, out=out)
         counts = self.seen
@@ -115,10 +116,13 @@ class BandKernel:
         if limits.uniform:
             np.copyto(target, observations.scaled_threshold or 0.0, where=absent)
             return Band(rows, target, seen.view(np.uint8), absent.view(np.uint8), limits.side == "below")
-        low, high = (limit / observations.unit for limit in limits.of(rows, whole))
-        inside = np.where(absent, low, -np.inf), np.where(absent, high, np.inf)
+        ends = limits.of(rows, whole).over(observations.unit)
+        inside = np.where(absent, ends[0], -np.inf), np.where(absent, ends[1], np.inf)
         low, high = (np.where(seen, target, limit).astype(self.dtype) for limit in inside)
-        return Band(rows, target, seen.view(np.uint8), interval=(low, high))
+        gap = None
+        if ends.gap is not None:
+            gap = np.where(absent, ends.gap[0], np.inf), np.where(absent, ends.gap[1], -np.inf)
+        return Band(rows, target, seen.view(np.uint8), interval=Ends((low, high), gap))
 
     def over(self, visit: Callable[[list[Band]], Any]) -> list[Any]:
         """Results of ``visit`` on each chunk of bands, in order."""

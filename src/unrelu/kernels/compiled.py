@@ -24,7 +24,8 @@ __all__ = ["CompiledKernel", "can_compile"]
 def can_compile(observations: Observations, loss: Loss) -> bool:
     """Whether there is a compiled pass for this loss and these limits, and a compiler."""
     limits = loss.heard(observations.limits)
-    return loss.name == "censored" and limits.uniform and not limits.nothing and find_spec("numba") is not None
+    one_limit = observations.plain and limits.uniform and not limits.nothing
+    return loss.name == "censored" and one_limit and find_spec("numba") is not None
 
 
 class CompiledKernel(GeneralKernel):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from unrelu.base.arrays import Array, Bools, Floats, Indices
+from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
 from unrelu.kernels.line import Sampled
 from unrelu.kernels.memory import require_memory
@@ -148,10 +149,11 @@ class GeneralKernel:
             return 0.0
         fit, _, cost, slope, curvature = work.rows(at.size)
         np.take(work.fit.reshape(-1), at, out=fit)
-        limits = tuple(_picked(limit, at, work.fit.shape) for limit in way.limits)
-        self._loss.unseen(fit, (limits[0], limits[1]), cost, slope, curvature)
+        low, high = (_picked(limit, at, work.fit.shape) for limit in way.limits)
+        limits = Ends((low, high))
+        self._loss.unseen(fit, limits, cost, slope, curvature)
         if self._loss.gathers:
-            work.add(way.times * self._loss.unseen_sums(fit, (limits[0], limits[1]), slope, curvature))
+            work.add(way.times * self._loss.unseen_sums(fit, limits, slope, curvature))
         return work.spread(way.times, at, cost, slope, curvature)
 
     def with_loss(self, loss: Loss) -> GeneralKernel:

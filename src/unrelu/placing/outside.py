@@ -95,28 +95,24 @@ class _Springs:
     """½Σ w (gap)² of rows X against the body B and against each other; w is 1, and ½ on the diagonal."""
 
     body: Floats
-    known: Floats  # of pairs (outside, body): the seen mean, or the threshold
+    known: Floats  # of pairs (outside, body): the seen mean
     seen: Bools
-    absent: Bools
+    bounds: tuple[Floats, Floats]  # between which an entry must lie; its mean twice, if it was seen
     own: Floats  # the same of pairs (outside, outside)
     own_seen: Bools
-    own_absent: Bools
-    sign: float  # +1 if an absent entry must not exceed the threshold
+    own_bounds: tuple[Floats, Floats]
     scale: float
 
     @classmethod
     def of(cls, observations: Observations, body: Floats, inside: Indices, rows: Indices, absence: bool) -> _Springs:
         known, seen = observations.pairs(rows, inside)
         own, own_seen = observations.pairs(rows, rows)
-        nothing = np.zeros(seen.shape, dtype=bool), np.zeros(own_seen.shape, dtype=bool)
-        absent, own_absent = nothing
-        if absence and observations.threshold is not None:
-            absent = observations.absent_pairs(rows, inside, seen)
-            own_absent = observations.absent_pairs(rows, rows, own_seen)
-            known[absent] = own[own_absent] = observations.scaled_threshold or 0.0
+        heard = observations if absence else observations.seen_only
+        low, high = (np.where(seen, known, end) for end in heard.bounds(rows, inside, seen))
+        own_low, own_high = (np.where(own_seen, own, end) for end in heard.bounds(rows, rows, own_seen))
         size = [np.abs(values[mask]).max(initial=0.0) for values, mask in ((known, seen), (own, own_seen))]
-        sign = 1.0 if observations.absence_says == "below" else -1.0
-        return cls(body, known, seen, absent, own, own_seen, own_absent, sign, float(max(*size, OUTSIDE_SIZE)))
+        scale = float(max(*size, OUTSIDE_SIZE))
+        return cls(body, known, seen, (low, high), own, own_seen, (own_low, own_high), scale)
 
     @cached_property
     def frame(self) -> Frame:
@@ -155,12 +151,9 @@ class _Springs:
 
     def gaps(self, X: Floats) -> tuple[Floats, Floats, Bools, Bools]:
         """Residuals against the body and against each other, and which of them act."""
-        G = X @ self.body.T - self.known
-        H = X @ X.T - self.own
-        on = self.seen | (self.absent & (self.sign * G > 0))
-        own_on = self.own_seen | (self.own_absent & (self.sign * H > 0))
-        G[~on], H[~own_on] = 0, 0
-        return G, H, on, own_on
+        fit, own = X @ self.body.T, X @ X.T
+        G, H = fit - np.clip(fit, *self.bounds), own - np.clip(own, *self.own_bounds)
+        return G, H, self.seen | (G != 0), self.own_seen | (H != 0)
 
     def value(self, X: Floats) -> float:
         G, H, _, _ = self.gaps(X)

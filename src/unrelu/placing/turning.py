@@ -95,29 +95,26 @@ class _Between:
 
     A: Floats
     B: Floats
-    known: Floats  # the seen mean, or the threshold
+    known: Floats  # the seen mean
     seen: Bools
-    absent: Bools
-    sign: float
+    bounds: tuple[Floats, Floats]  # between which an entry must lie; its mean twice, if it was seen
     own: Floats  # rows of A that are rows of B, turned: pairs of the same rows
     theirs: Floats
 
     @classmethod
     def of(cls, observations: Observations, A: Floats, inside: Indices, B: Floats, rows: Indices) -> _Between:
         known, seen = observations.pairs(inside, rows)
-        absent = observations.absent_pairs(inside, rows, seen)
-        known[absent] = observations.scaled_threshold or 0.0
-        sign = 1.0 if observations.absence_says == "below" else -1.0
+        low, high = (np.where(seen, known, end) for end in observations.bounds(inside, rows, seen))
         nothing = np.zeros((0, A.shape[1]))
-        return cls(A, B, known, seen, absent, sign, nothing, nothing)
+        return cls(A, B, known, seen, (low, high), nothing, nothing)
 
     def with_shared(self, own: Floats, theirs: Floats) -> _Between:
-        return _Between(self.A, self.B, self.known, self.seen, self.absent, self.sign, own, theirs)
+        return _Between(self.A, self.B, self.known, self.seen, self.bounds, own, theirs)
 
     def gap(self, Q: Floats) -> Floats:
         """By how much each pair is off; zero where nothing is said."""
-        gap: Floats = self.A @ (self.B @ Q).T - self.known
-        gap[~(self.seen | (self.absent & (self.sign * gap > 0)))] = 0
+        fit = self.A @ (self.B @ Q).T
+        gap: Floats = fit - np.clip(fit, *self.bounds)
         return gap
 
     def value(self, Q: Floats) -> float:

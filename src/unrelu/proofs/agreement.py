@@ -86,19 +86,19 @@ def gaps(observations: Observations, factor: Floats, rows: Indices, cols: Indice
 
 
 def contradicted(observations: Observations, factor: Floats, error: DataError, *, agrees: bool) -> Bools:
-    """Rows with an entry (i, j) seen well beyond the threshold while (j, i) is said to lie on the other side of it.
+    """Rows with an entry (i, j) seen well outside the limits between which (j, i) is said to lie.
 
-    No symmetric matrix has both. With noise in each, both may be on their sides if the entry is near the threshold.
+    No symmetric matrix has both. With noise in each, both may be on their sides if the entry is near the limit.
     """
-    n, tau = observations.size, observations.scaled_threshold
+    n, limits = observations.size, observations.limits
     rows = np.zeros(n, dtype=bool)
-    if tau is None:
+    if limits.nothing:
         return rows
     found: list[tuple[Indices, Indices, Floats]] = []
     for band in bands(n, n):
         checkpoint()
         absent = np.isnan(observations.block(slice(0, n), band)).T
-        unknown = observations.limits.unknown_in(slice(0, n), band)
+        unknown = limits.unknown_in(slice(0, n), band)
         if unknown is not None:
             absent = absent & ~unknown.T
         values = observations.block(band, slice(0, n))
@@ -108,10 +108,11 @@ def contradicted(observations: Observations, factor: Floats, error: DataError, *
     if i.size == 0:
         return rows
     sizes = np.linalg.norm(factor, axis=1)
-    allowed = error.absolute + AGREEMENT_AGREES * error.relative * (sizes[i] * sizes[j] + abs(tau))
+    near = limits.at(j, i, observations.source.shape).over(observations.unit).nearest(seen)
+    allowed = error.absolute + AGREEMENT_AGREES * error.relative * (sizes[i] * sizes[j] + np.abs(near))
     if not agrees:
         allowed += AGREEMENT_CONTRADICTS * noise_level(observations, factor)
-    wrong = np.abs(seen - tau) > allowed
+    wrong = np.abs(seen - near) > allowed
     rows[i[wrong]] = rows[j[wrong]] = True
     return rows
 
@@ -119,7 +120,8 @@ def contradicted(observations: Observations, factor: Floats, error: DataError, *
 def misfitting(observations: Observations, factor: Floats) -> Bools:
     """Rows that the fit misses by far more than the others, or that a fit to rounding misses visibly.
 
-    One wrong row, or one wrong entry, hardly shows in the misfit of all; so it is asked of each.
+    One wrong row, or one wrong entry, hardly shows in the misfit of all; so it is asked of each. What weighs little, or
+    has more noise than others, may be missed by more.
     """
     n = observations.size
     squares, sizes, counts = np.zeros((3, n))
@@ -129,7 +131,8 @@ def misfitting(observations: Observations, factor: Floats) -> Bools:
         checkpoint()
         values, seen = observations.pairs(everyone[band], everyone)
         gap = np.where(seen, values - factor[band] @ factor.T, 0.0)
-        squares[band] = np.einsum("ij,ij->i", gap, gap)
+        weighed = gap if observations.plain else gap * observations.pair_precision(everyone[band], everyone)
+        squares[band] = np.einsum("ij,ij->i", gap, weighed)
         sizes[band] = np.sum(np.where(seen, values, 0.0) ** 2, axis=1)
         counts[band] = seen.sum(axis=1)
         missed[band] = (np.abs(gap) > AGREEMENT_VISIBLE * np.outer(lengths[band], lengths)).any(axis=1)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unrelu.base.arrays import Floats, Indices
 from unrelu.base.tolerances import (
@@ -28,7 +27,7 @@ from unrelu.base.tolerances import (
 from unrelu.data.observations import Observations
 from unrelu.proofs.direct import DataError, Group
 
-__all__ = ["Glue", "absent_pairs", "glue", "polar_matrix", "ruled_out"]
+__all__ = ["Glue", "glue", "polar_matrix", "ruled_out"]
 
 # Equations beyond this multiple of r² add nothing.
 EQUATIONS = 6
@@ -237,13 +236,4 @@ def ruled_out(
     known, seen = observations.pairs(rows, cols)
     if bool((seen & (np.abs(values - known) > 2 * room + np.abs(here - known))).any()):
         return True
-    tau = observations.scaled_threshold
-    if tau is None:
-        return False
-    beyond = values - tau if observations.absence_says == "below" else tau - values
-    return bool((absent_pairs(observations, rows, cols) & (beyond > 2 * room)).any())
-
-
-def absent_pairs(observations: Observations, rows: Indices, cols: Indices) -> NDArray[np.bool_]:
-    """Which pairs were not seen because of their value: neither way round, and not ``unknown`` both ways."""
-    return observations.absent_pairs(rows, cols, observations.pairs(rows, cols)[1])
+    return bool((np.abs(observations.beyond(rows, cols, values, seen)) > 2 * room).any())

@@ -2,8 +2,8 @@
 
 The truth is taken to be a positive semidefinite matrix of the given rank with which the seen entries agree exactly. A
 row i that sees rows S of the proved ones has a factor row x with U_S x = m_S; of every unseen entry absence says
-u_j·x ≤ τ (or ≥ τ); and a seen diagonal entry bounds ‖x‖² = m_ii. Minimising and maximising u_j·x over the first two is
-a pair of linear programs, whose interval contains the truth; the third cuts it by Cauchy and Schwarz.
+between which limits u_j·x lies; and a seen diagonal entry bounds ‖x‖² = m_ii. Minimising and maximising u_j·x over the
+first two is a pair of linear programs, whose interval contains the truth; the third cuts it by Cauchy and Schwarz.
 What they return holds whatever rounding does: :mod:`unrelu.proofs.programs`.
 """
 
@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.base.arrays import Bools, Floats, Indices
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.tolerances import INTERVALS_LOOSENED, INTERVALS_ROUNDING, INTERVALS_SIZES
 from unrelu.data.observations import Observations
 from unrelu.proofs.determinacy import PROVED, Determinacy
@@ -107,12 +107,8 @@ def entry_bounds(known: Known, rows: Indices, cols: Indices) -> tuple[Floats, Fl
 
 
 def _absence(observations: Observations, i: int, j: int) -> tuple[float, float]:
-    tau = observations.scaled_threshold
-    values = np.full((1, 1), np.nan)
-    absent = [observations.absent(slice(a, a + 1), slice(b, b + 1), values)[0, 0] for a, b in ((i, j), (j, i))]
-    if tau is None or not any(absent):
-        return -np.inf, np.inf
-    return (-np.inf, tau) if observations.absence_says == "below" else (tau, np.inf)
+    low, high = observations.bounds(np.array([i]), np.array([j]), np.zeros((1, 1), dtype=bool))
+    return float(low[0, 0]), float(high[0, 0])
 
 
 def _by_programs(
@@ -137,12 +133,11 @@ def _by_programs(
     # Every row at unit length: solvers drop what is small against one.
     units, values, room = factor[inside] / lengths[:, None], values / lengths, room / lengths
     A, b = [units[seen], -units[seen]], [(values + room)[seen], (room - values)[seen]]
-    tau = observations.scaled_threshold
-    absent = ~seen if observations.limits.unknown is None else ~seen & ~_unknown(observations, i, inside)
-    if tau is not None and absent.any():
-        sign = 1.0 if observations.absence_says == "below" else -1.0
-        A.append(sign * units[absent])
-        b.append((sign * tau / lengths + room)[absent])
+    low_ends, high_ends = (end[0] for end in observations.bounds(np.array([i]), inside, seen[None]))
+    for sign, ends in ((1.0, high_ends), (-1.0, low_ends)):
+        told = np.isfinite(ends)
+        A.append(sign * units[told])
+        b.append((sign * ends[told] / lengths[told]) + room[told])
     matrix, right = np.concatenate(A), np.concatenate(b)
     for k, j in wanted:
         size = float(known.sizes[j])
@@ -152,9 +147,3 @@ def _by_programs(
         slack = INTERVALS_LOOSENED * float(known.bound[j]) * reach + INTERVALS_ROUNDING * scale
         low[k] = max(low[k], size * least(aim, matrix, right, reach, known=sized) - slack)
         high[k] = min(high[k], -size * least(-aim, matrix, right, reach, known=sized) + slack)
-
-
-def _unknown(observations: Observations, i: int, cols: Indices) -> Bools:
-    unknown = observations.limits.unknown
-    assert unknown is not None
-    return unknown[i, cols] & unknown[cols, i]

@@ -10,7 +10,6 @@ from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import MOVABLE_FITTED, MOVABLE_UNSEEN, MOVABLE_WEAKLY_SEEN
 from unrelu.data.observations import Observations
-from unrelu.proofs.gluing import absent_pairs
 
 __all__ = ["STEPS", "Movable", "settled"]
 
@@ -32,14 +31,11 @@ class Movable:
     free: Indices  # which of the m·k numbers z are there
     seen: Bools  # (m, m)
     target: Floats  # (m, m)
-    absent: Bools  # (m, m)
-    limit: Floats  # (m, m)
+    bounds: tuple[Floats, Floats]  # (m, m): between which an entry must lie; its target twice, if it was seen
     known: Floats  # (b, r): the body
     known_seen: Bools  # (m, b)
     known_target: Floats  # (m, b)
-    known_absent: Bools  # (m, b)
-    known_limit: Floats  # (m, b)
-    side: float  # 1: absence says below the limit; −1: above
+    known_bounds: tuple[Floats, Floats]  # (m, b)
     noisy: bool
     weights: tuple[Floats, Floats]  # (m, m) and (m, b): one over the standard deviation of an entry, with noise
 
@@ -51,29 +47,25 @@ class Movable:
         here, known = factor[rest] / sizes[rest, None], factor[body] / sizes[body, None]
         known_seen = observations.pairs(rest, body)[1]
         fixed, axes = _split(here, known, known_seen, MOVABLE_WEAKLY_SEEN if noise else MOVABLE_UNSEEN)
-        side = -1.0 if observations.absence_says == "above" else 1.0
-        tau = observations.scaled_threshold or 0.0
 
-        def limits(cols: Indices, fit: Floats) -> Floats:
-            """The threshold; where the fit is beyond it, with noise, the fit."""
-            return side * np.maximum(side * tau / np.outer(sizes[rest], sizes[cols]), side * fit)
+        def bounds(cols: Indices, seen: Bools, fit: Floats) -> tuple[Floats, Floats]:
+            """The limits; where the fit is beyond one, with noise, the fit; and where an entry was seen."""
+            low, high = (end / np.outer(sizes[rest], sizes[cols]) for end in observations.bounds(rest, cols, seen))
+            return np.where(seen, fit, np.minimum(low, fit)), np.where(seen, fit, np.maximum(high, fit))
 
-        target = here @ here.T
+        target, seen = here @ here.T, observations.pairs(rest, rest)[1]
         return cls(
             here,
             fixed,
             axes,
             np.flatnonzero(np.any(axes != 0, axis=1).ravel()),
-            observations.pairs(rest, rest)[1],
+            seen,
             target,
-            absent_pairs(observations, rest, rest),
-            limits(rest, target),
+            bounds(rest, seen, target),
             known,
             known_seen,
             here @ known.T,
-            absent_pairs(observations, rest, body),
-            limits(body, here @ known.T),
-            side,
+            bounds(body, known_seen, here @ known.T),
             noise > 0,
             (np.outer(sizes[rest], sizes[rest]) / (noise or 1), np.outer(sizes[rest], sizes[body]) / (noise or 1)),
         )
@@ -109,13 +101,9 @@ class Movable:
     def off(self, places: Floats, steering: Indices) -> tuple[Floats, Floats]:
         """What is wrong with entries among the rows, and with some of the body: zero where all is well."""
         entries = places @ places.transpose(0, 2, 1)
-        wrong = np.where(self.seen, entries - self.target, 0.0)
-        beyond = entries - self.limit
-        wrong += np.where(self.absent & (self.side * beyond > 0), beyond, 0.0)
+        wrong = entries - np.clip(entries, *self.bounds)
         entries = places @ self.known[steering].T
-        beyond = entries - self.known_limit[:, steering]
-        far = np.where(self.known_absent[:, steering] & (self.side * beyond > 0), beyond, 0.0)
-        return wrong, far + np.where(self.known_seen[:, steering], entries - self.known_target[:, steering], 0.0)
+        return wrong, entries - np.clip(entries, *(end[:, steering] for end in self.known_bounds))
 
 
 def _split(here: Floats, known: Floats, seen: Bools, least: float) -> tuple[Floats, Floats]:

@@ -18,6 +18,7 @@ from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.inputs import same_labels
 from unrelu.data.labels import as_positions
 from unrelu.data.observations import Observations
+from unrelu.data.terms import Terms
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Stop, Verdict
 from unrelu.model.factors import Factors, Symmetric, TwoSided, positions_checked
@@ -72,6 +73,9 @@ class Completion:
     threshold, side, unknown
         What absence says: ``threshold``, ``seen`` and ``unknown`` of :func:`unrelu.complete`. ``unknown`` is a
         reference, and None after :meth:`load`, where ``unknown_count`` says how many entries it marked.
+    entry_range, weights, spread
+        What else was said of the entries: ``entry_range`` and ``weights`` of :func:`unrelu.complete`, and how large
+        the noise of each is relative to ``sigma``.
     seconds, cpu_seconds : float
         What the whole call took, by the clock and of the processor; the history counts the iterations' own time.
     sigma, sigma_given : float or None, bool
@@ -101,9 +105,12 @@ class Completion:
     right: Array | None = None
     apart: float = 0.0
     pairs: str = "auto"
-    threshold: float | None = 0.0
+    threshold: Any = 0.0
     side: str = "above"
     unknown: Any = None
+    entry_range: tuple[float, float] | None = None
+    weights: Any = None
+    spread: Any = None
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     sigma: float | None = None
@@ -180,9 +187,9 @@ class Completion:
 
     def seen_entries(self, X: Any = None) -> Observations:
         """What was seen, read again from the caller's matrix; refused if that has changed meanwhile."""
-        return self._read(X, threshold=None)
+        return self._read(X, Terms(threshold=None))
 
-    def _read(self, X: Any = None, **absence: Any) -> Observations:
+    def _read(self, X: Any, terms: Terms) -> Observations:
         matrix = self.source if X is None else X
         if matrix is None:
             raise InputError(
@@ -190,7 +197,7 @@ class Completion:
                 "back once and for all: completion = completion.with_data(X)"
             )
         same_labels(matrix, self.labels, "X", of="the completed matrix")
-        observations = Observations.of(matrix, **absence)
+        observations = Observations.of(matrix, terms)
         if observations.size != self.size:
             raise InputError(f"X must have {self.size} rows like the completed matrix, got {observations.size}")
         if (observations.count, observations.norm) != self.seen:
@@ -216,7 +223,8 @@ class Completion:
 
     def observed(self, X: Any = None) -> Observations:
         """What was seen and what absence says, read again from the caller's matrix."""
-        return self._read(X, threshold=self.threshold, seen=self.side, unknown=self.unknown)
+        more = self.entry_range, self.weights, self.spread
+        return self._read(X, Terms(self.threshold, self.side, self.unknown, *more))
 
     @property
     def _rows(self) -> RowsKnown:

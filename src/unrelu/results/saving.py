@@ -15,6 +15,7 @@ from unrelu.base.errors import InputError, is_integer
 from unrelu.io.disk import replacing
 from unrelu.loop.history import History, Record, Stop, Verdict, finite
 from unrelu.results.data_again import marked
+from unrelu.results.packed_terms import pack_terms, unpack_terms
 from unrelu.results.witnesses import witnesses_for
 
 __all__ = ["read_fields", "write_fields"]
@@ -32,7 +33,6 @@ PLAIN = (
     "apart",
     "iteration",
     "pairs",
-    "threshold",
     "side",
     "seconds",
     "cpu_seconds",
@@ -41,7 +41,7 @@ PLAIN = (
     "sigma_given",
 )
 # What files from before a field was added have for it.
-SINCE = {"pairs": "auto", "threshold": 0.0, "side": "above", "seconds": 0.0, "cpu_seconds": 0.0, "symmetric": True}
+SINCE = {"pairs": "auto", "side": "above", "seconds": 0.0, "cpu_seconds": 0.0, "symmetric": True}
 SINCE |= {"sigma": None, "sigma_given": False}
 
 
@@ -63,6 +63,8 @@ def write_fields(path: str | Path, completion: Any) -> None:
         else marked(completion.unknown, completion.size),
     }
     own = {name: getattr(completion, name) for name in ("left", "right") if getattr(completion, name) is not None}
+    about["threshold"], terms = pack_terms(completion)
+    own |= terms
     with replacing(path) as temporary, open(temporary, "wb") as stream:
         np.savez(stream, factor=completion.factor, about=np.array(json.dumps(finite(about), allow_nan=False)), **own)
 
@@ -74,6 +76,7 @@ def read_fields(path: str | Path, make: Callable[..., Made]) -> Made:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
             about = json.loads(str(stored["about"]))
             arrays = {name: stored[name] for name in ("factor", "left", "right") if name in stored.files}
+            terms = unpack_terms(about.get("threshold", 0.0), {name: stored[name] for name in stored.files})
         for array in (arrays["factor"], *arrays.values()):
             if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
                 raise InputError(
@@ -85,6 +88,7 @@ def read_fields(path: str | Path, make: Callable[..., Made]) -> Made:
         about = {**SINCE, **_representable(about)}
         return make(
             **arrays,
+            **terms,
             **{name: about[name] for name in PLAIN},
             verdict=Verdict(Stop(about["verdict"]["code"]), about["verdict"]["reason"]),
             history=History([Record(**_representable(record)) for record in about["history"]]),

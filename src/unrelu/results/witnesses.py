@@ -76,6 +76,7 @@ class PSDWitnesses:
             # The objective of a method with two factors is not that of UUᵀ.
             # Its square may be too small for a number, what is relative is not.
             misfit = completion.residual * observations.scaled_norm if completion.left is None else np.inf
+            misfit = misfit if observations.plain else np.inf  # that is known of weighted entries alone
             rng = np.random.default_rng([size, rank])  # the same question, the same answer
             found = determine(observations, factor, error, misfit, rng, at_floor=completion.at_floor)
             if completion.verdict.code is Stop.FITTED_TO_NOISE:

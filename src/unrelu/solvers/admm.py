@@ -81,6 +81,7 @@ class ADMM(Solver[_State]):
     stopping: str = "relative"
 
     name = "admm"
+    weighs = False
     needs = ("bands", "workspace")
     convex = True
     hears_limits = False

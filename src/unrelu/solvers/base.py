@@ -31,9 +31,9 @@ class Solver(Generic[State]):
 
     Class attributes say what it can do: whether the loss must be a square (``squared_only``), and whether it
     ``hears_limits`` of unseen entries; the ``default_start`` (None: it starts from zero); whether it ``takes_start`` at
-    all; whether it solves a ``convex`` program, which has no wrong stationary points; what it ``needs`` of a problem
-    beside what every problem has; how many iterations it takes at most (``max_iter``) and how far it goes
-    (``default_tol``).
+    all; whether it ``weighs`` entries, by weights and by noise of their own; whether it solves a ``convex`` program,
+    which has no wrong stationary points; what it ``needs`` of a problem beside what every problem has; how many
+    iterations it takes at most (``max_iter``) and how far it goes (``default_tol``).
 
     Examples
     --------
@@ -62,6 +62,7 @@ class Solver(Generic[State]):
     hears_limits: ClassVar[bool] = True
     default_start: ClassVar[str | None] = "tailored"
     takes_start: ClassVar[bool] = True
+    weighs: ClassVar[bool] = True
     convex: ClassVar[bool] = False
     max_iter: ClassVar[int] = 1000
     needs: ClassVar[tuple[str, ...]] = ()
@@ -85,8 +86,11 @@ class Solver(Generic[State]):
             raise InputError(f"{parameter} of {self.name} must be {range_}, got {getattr(self, parameter)!r}")
 
     def default_loss(self, observations: Observations) -> Loss:
-        """The loss this method minimises when none is named: with what absence says, if it says something."""
-        return squared_loss(observations.limits if self.hears_limits else None)
+        """The loss this method minimises when none is named: with what absence says, if it says something.
+
+        Gaps alone are no help on the way, for an entry on the wrong side of one stays there.
+        """
+        return squared_loss(observations.limits.apart_from_gaps() if self.hears_limits else None)
 
     def accepts(self, loss: Loss) -> bool:
         """Whether this method can minimise a loss."""

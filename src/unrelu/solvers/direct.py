@@ -41,6 +41,7 @@ class Direct(Solver[PointIterate]):
     stopping: str = "relative"
 
     name = "direct"
+    weighs = False
     max_iter = 2
     default_start = None
     takes_start = False

@@ -88,6 +88,7 @@ class GNMR(Solver[_State]):
     stopping: str = "relative"
 
     name = "gnmr"
+    weighs = False
     needs = ("bands",)
     hears_limits = False
     default_start = "spectral"

@@ -70,6 +70,7 @@ class MomentumPAM(Solver[_State]):
     stopping: str = "relative"
 
     name = "momentum-pam"
+    weighs = False
     needs = ("bands", "workspace")
     max_iter = 1000
     default_start = "gaussian"

@@ -56,6 +56,7 @@ class PAM(Solver[_State]):
     stopping: str = "relative"
 
     name = "pam"
+    weighs = False
     needs = ("bands", "workspace")
     max_iter = 2000
     default_start = "random-fill"

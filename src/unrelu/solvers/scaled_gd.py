@@ -50,6 +50,7 @@ class ScaledGD(Solver[Iterate]):
     stopping: str = "relative"
 
     name = "scaled-gd"
+    weighs = False
     max_iter = 5000
     units: ClassVar = {}
 

@@ -79,6 +79,7 @@ class SDP(Solver[PointIterate]):
     stopping: str = "relative"
 
     name = "sdp"
+    weighs = False
     convex = True
     default_start = None
     takes_start = False
@@ -234,13 +235,14 @@ class _Program:
         self.seen = np.flatnonzero(seen)
         self.share = seen[self.seen] / 2.0  # of the two entries of a pair
         self.values = (self.root * pairs.mean[place])[self.seen]
-        # Ax ≤ b for the absent ones: x ≤ τ, or −x ≤ −τ.
+        # Ax ≤ b for the absent ones: x ≤ high, and −x ≤ −low.
         self.sides, self.limits = self._pick(self.seen[:0]), np.zeros(0)
         if problem.bounded:
-            absent = np.flatnonzero((pairs.absent[place] > 0) & (seen == 0))
-            sign = 1.0 if problem.observations.absence_says == "below" else -1.0
-            self.sides = sign * self._pick(absent)
-            self.limits = sign * (problem.observations.scaled_threshold or 0.0) * self.root[absent]
+            everyone = np.arange(n)
+            low, high = (end[place] for end in problem.observations.bounds(everyone, everyone, pairs.seen > 0))
+            below, above = np.flatnonzero(np.isfinite(high)), np.flatnonzero(np.isfinite(low))
+            self.sides = sp.vstack([self._pick(below), -self._pick(above)])
+            self.limits = np.concatenate([(self.root * high)[below], -(self.root * low)[above]])
 
     def exact(self, weight: float) -> tuple[dict[str, Any], dict[str, Any]]:
         """Equality where seen; least ``weight`` · trace."""

@@ -6,6 +6,7 @@ hardly more than one, and what they do not find is most likely not there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def all_of_many(
     rows, for a mirror image of a group of rows is what a wrong fit most often has.
     """
     n, r = problem.size, problem.rank
-    weights, absent, target, sign = _dense(problem)
+    known = _dense(problem)
     count = min(max(count_of_starts(n * r), 8), most)
     size = np.sqrt(problem.norm / np.sqrt(problem.observations.count) / np.sqrt(r))
     starts = size * rng.standard_normal((count, n, r)) * rng.uniform(0.5, 2.0, (count, 1, 1))
@@ -61,33 +62,50 @@ def all_of_many(
             normal /= np.linalg.norm(normal)
             mirrored = around - 2 * np.outer(around @ normal, normal)
             starts[k] = np.where(some[k], mirrored, around) + 0.1 * size * rng.standard_normal((n, r))
-    return _descended(starts, weights, absent, target, sign)
+    return _descended(starts, known)
 
 
-def _dense(problem: PSDProblem) -> tuple[Floats, NDArray[np.bool_], Floats, float]:
-    """Weights of seen pairs, which pairs are absent, and what both are compared with."""
+@dataclass(frozen=True, eq=False)
+class _Dense:
+    """What is known of all pairs: weights of seen ones, and between which values each lies, a seen one between two.
+
+    ``size`` is the sum of squares of what they are compared with.
+    """
+
+    weights: Floats
+    seen: NDArray[np.bool_]
+    low: Floats
+    high: Floats
+    size: float
+
+    def off(self, places: Floats) -> tuple[Floats, Floats, Floats]:
+        """What is wrong with each pair, times the weight with which it acts; that weight; and Σ weight · square."""
+        entries = places @ places.transpose(0, 2, 1)
+        gap = entries - np.clip(entries, self.low, self.high)
+        active = np.where(self.seen, self.weights, gap != 0)
+        pull = gap * active
+        return pull, active, np.einsum("bij,bij->b", pull, gap)
+
+
+def _dense(problem: PSDProblem) -> _Dense:
     observations, everyone = problem.observations, np.arange(problem.size)
     target, seen = observations.pairs(everyone, everyone)
-    absent = np.zeros(seen.shape, dtype=bool)
+    weights = seen.astype(np.float64)
+    if not observations.plain:
+        given = [~np.isnan(observations.entries(everyone, everyone)) * observations.precision(everyone, everyone)]
+        weights = (given[0] + given[0].T) / 2
+    low, high = np.full(seen.shape, -np.inf), np.full(seen.shape, np.inf)
     if problem.bounded:
-        absent = observations.absent_pairs(everyone, everyone, seen)
-        target[absent] = observations.scaled_threshold or 0.0
-    return seen.astype(np.float64), absent, target, 1.0 if observations.absence_says == "below" else -1.0
+        low, high = observations.bounds(everyone, everyone, seen)
+    ends = np.where(np.isfinite(high), high, np.where(np.isfinite(low), low, 0.0))
+    size = float(np.sum(np.where(seen, target, ends) ** 2))
+    return _Dense(weights, seen, np.where(seen, target, low), np.where(seen, target, high), size)
 
 
-def _descended(
-    U: Floats, weights: Floats, absent: NDArray[np.bool_], target: Floats, sign: float
-) -> tuple[Floats, Floats]:
+def _descended(U: Floats, known: _Dense) -> tuple[Floats, Floats]:
     count, n, r = U.shape
     damping = np.full(count, 1e-2)
-
-    def off(places: Floats) -> tuple[Floats, Floats]:
-        gap = places @ places.transpose(0, 2, 1) - target
-        active = np.where(absent & (sign * gap > 0), 1.0, weights)
-        return gap * active, active
-
-    gap, active = off(U)
-    values = np.einsum("bij,bij->b", gap, gap)
+    gap, active, values = known.off(U)
     going, mark = np.arange(count), values.copy()
     each = np.arange(n)
     for step in range(1, STEPS + 1):
@@ -101,14 +119,13 @@ def _descended(
         H[:, np.arange(n * r), np.arange(n * r)] += (damping[going] * scale)[:, None]
         gradient = (gap[going] @ V).reshape(len(going), n * r, 1)
         tried = V - np.linalg.solve(H, gradient).reshape(-1, n, r)
-        there, theirs = off(tried)
-        reached = np.einsum("bij,bij->b", there, there)
+        there, theirs, reached = known.off(tried)
         better = reached < values[going]
         won = going[better]
         U[won], gap[won], active[won], values[won] = tried[better], there[better], theirs[better], reached[better]
         damping[going] = np.where(better, np.maximum(damping[going] / 6, 1e-10), damping[going] * 6)
         if step % 10 == 0:
-            fitted = values[going] <= SIDE_BY_SIDE_FITTED * np.sum(target**2)
+            fitted = values[going] <= SIDE_BY_SIDE_FITTED * known.size
             going = going[(values[going] < IDLE * mark[going]) & ~fitted]
             mark = values.copy()
             if going.size == 0:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from unrelu.base.arrays import Array
+from unrelu.data.limits import has_limit
 from unrelu.data.observations import Observations
 
 __all__ = ["Start", "scale_of"]
@@ -48,26 +50,43 @@ class Start:
         return factor, factor
 
 
+def _shown(observations: Observations, n: int) -> Callable[[Array], Array]:
+    """What would be seen of entries (i, i − 1)."""
+    tau = observations.scaled_threshold
+    if tau is not None:
+        return lambda q: q[q >= tau] if observations.absence_says == "below" else q[q <= tau]
+    limits, i = observations.limits, np.arange(n)
+    ends = limits.at(i, np.roll(i, 1), observations.source.shape).over(observations.unit)
+    always = np.broadcast_to(limits.chance, observations.source.shape)[i, np.roll(i, 1)] | ~has_limit(ends)
+    return lambda q: q[always | (ends.nearest(q) != q)]
+
+
+def _mostly_gaps(observations: Observations) -> bool:
+    gap = observations.limits.gap
+    return gap is not None and float(np.mean(np.asarray(gap[0]) <= np.asarray(gap[1]))) > 0.5
+
+
 def scale_of(observations: Observations, Y: Array) -> float:
     """The factor s by which s·YYᵀ, looked at through the same threshold, has the rms of the seen entries.
 
     At τ = 0 the threshold leaves the rms of a symmetric distribution alone and s is a plain ratio; otherwise
-    mean{(sq)² : sq on the seen side} grows with s, and bisection finds it.
+    mean{(sq)² : sq where it is seen} grows with s, and bisection finds it.
     """
     target = observations.scaled_norm**2 / observations.count
     other = np.roll(Y, 1, axis=0) if len(Y) > 1 else Y
     q = np.einsum("ik,ik->i", Y, other)
     plain = float(np.sqrt(target / np.mean(q**2))) if target > 0 else 1.0
-    tau = observations.scaled_threshold
-    if tau is None or tau == 0 or target == 0:
+    if observations.limits.nothing or observations.threshold == 0 or target == 0:
         return plain
-    above = observations.absence_says == "below"
-    side, bar = (q, tau) if above else (-q, -tau)
+    shown = _shown(observations, len(Y))
+    # What is seen between two limits is never large: then the share that is seen tells how large all of it is.
+    by_share, share = _mostly_gaps(observations), observations.count / observations.size**2
     low, high = plain * 1e-3, plain * 1e3
     for _ in range(60):
         middle = float(np.sqrt(low * high))
-        visible = middle * side[middle * side >= bar]
-        if visible.size == 0 or np.mean(visible**2) < target:
+        visible = shown(middle * q)
+        dim = visible.size == 0 or bool(np.mean(visible**2) < target)
+        if visible.size > share * len(q) if by_share else dim:
             low = middle
         else:
             high = middle

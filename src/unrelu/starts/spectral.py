@@ -76,14 +76,15 @@ class Tailored(Filled):
     name = "tailored"
 
     def fill(self, observations: Observations, Y: Array, rows: slice, cols: slice) -> Array:
-        """Seen values, and τ − |q − τ| (or its mirror image) where absent."""
+        """Seen values, and q where absent: itself, or mirrored to where the entry may lie, τ − |q − τ| below τ."""
         pairs = pair_block(observations, rows, cols)
-        tau = observations.scaled_threshold
-        if tau is None:
+        tau, missing = observations.scaled_threshold, np.maximum(2 - pairs.seen, 1)
+        if observations.limits.nothing:
             return _mix(pairs.mean, pairs.seen, np.zeros_like(pairs.mean))
+        if tau is None:
+            return _mix(pairs.mean, pairs.seen, _drawn(observations, Y[rows] @ Y[cols].T, rows, cols) / missing)
         away = np.abs(Y[rows] @ Y[cols].T - tau)
         draw = tau - away if observations.absence_says == "below" else tau + away
-        missing = np.maximum(2 - pairs.seen, 1)
         return _mix(pairs.mean, pairs.seen, draw * (pairs.absent / missing))
 
 
@@ -122,6 +123,20 @@ class Spectral(Filled):
         pairs = pair_block(observations, rows, cols)
         filled = _mix(pairs.mean, pairs.seen, np.zeros_like(pairs.mean))
         return filled * (observations.size**2 / observations.count)
+
+
+def _drawn(observations: Observations, Q: Array, rows: slice, cols: slice) -> Array:
+    """The sum over both ways round of what is put in for absent entries, each between its own limits.
+
+    An entry that is missing by chance, and has a range, is put as near to zero as that allows.
+    """
+    total: Array = np.zeros_like(Q)
+    for turned, (i, j) in enumerate(((rows, cols), (cols, rows))):
+        ends = observations.limits.of(i, j).over(observations.unit)
+        drawn = np.where(observations.limits.by_chance(i, j), 0, Q.T if turned else Q)
+        drawn = ends.mirrored(drawn) * observations.absent(i, j, observations.block(i, j))
+        total += (drawn.T if turned else drawn).astype(Q.dtype)
+    return total
 
 
 def _mix(mean: Array, seen: NDArray[np.uint8], draw: Array) -> Array:

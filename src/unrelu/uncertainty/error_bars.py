@@ -21,6 +21,7 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.uncertainty import selection
 from unrelu.uncertainty.beyond_linear import BeyondLinear
 from unrelu.uncertainty.covariance import MOST_UNKNOWNS, Covariance
+from unrelu.uncertainty.information import Information, InformationKernel
 from unrelu.uncertainty.noise import Noise, noise_of_residuals, pairs_checked
 from unrelu.uncertainty.passes import seen_alike
 from unrelu.uncertainty.sensitivity import RowFormula, Samples, System, spanning
@@ -273,15 +274,22 @@ class ErrorBars:
 
     def _kernel(self, observations: Observations, U: Array) -> tuple[Kernel, bool]:
         """Passes over what tells of the fit; and whether a pair that counts twice there has one noise."""
-        kernel = PSDProblem(observations, self.factor.shape[1]).kernel
-        return kernel, seen_alike(kernel) if self.pairs == "auto" else self.pairs == "one"
+        kernel: Any = PSDProblem(observations, self.factor.shape[1]).kernel
+        self._one = seen_alike(kernel) if self.pairs == "auto" else self.pairs == "one"
+        if observations.plain:
+            return kernel, self._one
+        # A weight says how often an entry counts, and a pair of one measurement counts once.
+        weighed: Any = InformationKernel(kernel, Information(observations.seen_only, U, 1.0, self._one))
+        return weighed, False
 
     def _times(self, i: Indices, j: Indices) -> Any:
         """How often some pairs count."""
-        return self.observations.times_seen(i, j)
+        if self.observations.plain:
+            return self.observations.times_seen(i, j)
+        return Information(self.observations.seen_only, self.factor, 1.0, self._one).at(i, j)
 
     def _noise(self, kernel: Kernel, observations: Observations, U: Array, rows: RowFormula, frames: int) -> Noise:
-        return noise_of_residuals(kernel, observations, U, rows, frames)
+        return noise_of_residuals(kernel, observations, U, rows, frames, self._one)
 
     def _among(self, kept: Indices) -> Observations | None:
         """What was seen among some of the rows; None if that is nothing."""

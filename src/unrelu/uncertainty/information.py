@@ -2,7 +2,10 @@
 
 An entry x with noise σ that goes unseen between its limits, with probability P, tells σ⁻²(1 − P(1 − b)) of x: all of it
 if it is seen, and the share b, the curvature of −log P, if it is not. Far from its limits P is 0 or 1 and b is 0: an
-entry is sure to be seen and tells everything, or sure to be hidden and tells nothing.
+entry is sure to be seen and tells everything, or sure to be hidden and tells nothing. One that is missing by chance,
+and has a range, tells b. Weights and noise of its own count besides.
+
+Of one measurement that is seen either way round, the way that is more likely to see it tells.
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.base.arrays import Array, Floats, Indices
+from unrelu.base.arrays import Array, Bools, Floats, Indices
+from unrelu.data.limits import Ends, has_limit, part_of
 from unrelu.data.observations import Observations
 from unrelu.kernels.protocol import Kernel, PairsSeen
-from unrelu.model.losses.tails import inside
+from unrelu.model.losses.tails import beside, inside
 
 __all__ = ["Information", "InformationKernel"]
 
@@ -44,43 +48,73 @@ class Information:
     sigma: float
     one: bool
 
-    def of_fits(self, fit: Array, limits: list[tuple[Any, Any]]) -> Floats:
-        """1 − P(1 − b) of some fits, the mean over both directions of a pair if their limits differ."""
-        total: Floats = np.zeros(fit.shape)
-        for low, high in limits:
-            if np.all(np.isinf(low)) and np.all(np.isinf(high)):
-                total += 1
-                continue
-            unit = self.observations.unit
-            ends = ((np.asarray(limit, np.float64) / unit - fit) / self.sigma for limit in (low, high))
-            log, _, bend, _, _ = inside(*ends)
-            total += 1 - np.exp(log) * (1 - bend)
-        return total / len(limits)
-
     def of_pairs(self, pairs: PairsSeen) -> NDArray[np.float64]:
         """Of a block; a diagonal entry twice, as blocks have it."""
         fit = (self.factor[pairs.rows] @ self.factor[pairs.cols].T).astype(np.float64)
-        limits = self.observations.limits
-        ways = [limits.of(pairs.rows, pairs.cols)]
-        if not limits.uniform:
-            low, high = limits.of(pairs.cols, pairs.rows)
-            ways.append((np.transpose(low), np.transpose(high)))
-        counts = (pairs.seen if pairs.absent is None else pairs.seen + pairs.absent).astype(np.float64)
-        if self.one:
-            counts = np.minimum(counts, 1)
-            if pairs.diagonal:
-                np.fill_diagonal(counts, 2 * np.diag(counts))
-        return counts * self.of_fits(fit, ways)
+        if self._alike:
+            counts = (pairs.seen if pairs.absent is None else pairs.seen + pairs.absent).astype(np.float64)
+            counts = np.minimum(counts, 1) if self.one else counts
+            told = counts * self._shares(fit, self.observations.limits.of(pairs.rows, pairs.cols))[0]
+        else:
+            forward, backward = self._block(fit, pairs.rows, pairs.cols), self._block(fit.T, pairs.cols, pairs.rows).T
+            told = np.maximum(forward, backward) if self.one else forward + backward
+        if self.one and pairs.diagonal:
+            np.fill_diagonal(told, 2 * np.diag(told))
+        return told
 
     def at(self, i: Indices, j: Indices) -> Floats:
         """Of single pairs; a diagonal entry once."""
         observations = self.observations
         fit = np.einsum("ek,ek->e", self.factor[i].astype(np.float64), self.factor[j])
-        limits, shape = observations.limits, observations.source.shape
-        low, high = (np.broadcast_to(limit, shape) for limit in (limits.low, limits.high))
-        ways = [(low[i, j], high[i, j])] + ([] if limits.uniform else [(low[j, i], high[j, i])])
-        counts = observations.times_told(i, j).astype(np.float64)
-        return (np.minimum(counts, 1) if self.one else counts) * self.of_fits(fit, ways)
+        if self._alike:
+            counts = observations.times_told(i, j).astype(np.float64)
+            ends = observations.limits.at(i, j, observations.source.shape)
+            return (np.minimum(counts, 1) if self.one else counts) * self._shares(fit, ends)[0]
+        forward, backward = self._places(fit, i, j), self._places(fit, j, i)
+        return np.maximum(forward, backward) if self.one else np.where(i == j, forward, forward + backward)
+
+    @property
+    def _alike(self) -> bool:
+        """Whether one limit, one weight and one noise serve all."""
+        return self.observations.limits.uniform and self.observations.plain
+
+    def _block(self, fit: Floats, rows: slice, cols: slice) -> Floats:
+        """Of the entries of a block one way round."""
+        observations, limits = self.observations, self.observations.limits
+        values = observations.block(rows, cols)
+        absent = observations.absent(rows, cols, values)
+        spread = 1.0 if observations.spread is None else part_of(observations.spread, rows, cols)
+        ends, chance = limits.of(rows, cols), limits.by_chance(rows, cols)
+        told = self._told(fit, (~np.isnan(values), absent), ends, chance, spread)
+        return told * observations.precision(rows, cols)
+
+    def _places(self, fit: Floats, i: Indices, j: Indices) -> Floats:
+        """Of single entries."""
+        observations, limits, shape = self.observations, self.observations.limits, self.observations.source.shape
+        seen = observations.source.seen_at(i, j)
+        absent = np.zeros_like(seen) if limits.nothing else observations.told_at(i, j) & ~seen
+        chance = np.broadcast_to(limits.chance, shape)[i, j]
+        everyone = slice(0, shape[0])
+        spread = 1.0 if observations.spread is None else np.broadcast_to(observations.spread, shape)[i, j]
+        precision = np.broadcast_to(observations.precision(everyone, everyone), shape)[i, j]
+        return self._told(fit, (seen, absent), limits.at(i, j, shape), chance, spread) * precision
+
+    def _told(self, fit: Floats, known: tuple[Bools, Bools], ends: Ends, chance: Any, spread: Any) -> Floats:
+        """What entries tell that were ``known``, seen or absent: where their value decided which, on average."""
+        seen, absent = known
+        whole, hidden = self._shares(fit, ends, spread)
+        by_chance = np.logical_or(chance, np.logical_not(has_limit(ends)))
+        return np.where(by_chance, seen + absent * hidden, (seen | absent) * whole)
+
+    def _shares(self, fit: Floats, ends: Ends, spread: Any = 1.0) -> tuple[Floats, Floats]:
+        """1 − P(1 − b) and b of some fits."""
+        if not np.any(has_limit(ends)):
+            return np.ones(fit.shape), np.zeros(fit.shape)
+        unit, gap = self.observations.unit, ends.gap or ()
+        low, high, *rest = ((np.asarray(end, np.float64) / unit - fit) / (self.sigma * spread) for end in (*ends, *gap))
+        log, _, bend, _, _ = beside(low, high, *rest) if rest else inside(low, high)
+        hidden = bend.astype(np.float64)
+        return 1 - np.exp(log.astype(np.float64)) * (1 - hidden), hidden
 
 
 @dataclass(frozen=True, eq=False)

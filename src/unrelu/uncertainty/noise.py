@@ -51,14 +51,20 @@ def pairs_checked(pairs: Any) -> str:
     return pairs
 
 
-def noise_of_residuals(kernel: Kernel, observations: Observations, U: Array, rows: RowFormula, frames: int) -> Noise:
-    """σ̂² = Σ residual² over the degrees of freedom; ``frames`` pieces have a rotation of their own each."""
+def noise_of_residuals(
+    kernel: Kernel, observations: Observations, U: Array, rows: RowFormula, frames: int, one: bool
+) -> Noise:
+    """σ̂² = Σ residual² over the degrees of freedom; ``frames`` pieces have a rotation of their own each.
+
+    ``one``: whether a pair carries one noise. With weights σ̂ is that of an entry of weight 1.
+    """
     count, once, weighted = pair_residuals(kernel, U)
     m, r = rows.basis.shape
     unknowns = m * r - frames * observations.frame_numbers(r)  # every piece has a frame of its own: it does not count
-    values, squares = (count, once) if rows.one else (observations.count, weighted + 4 * kernel.constant)
-    freedom, pairs = values - unknowns, "one" if rows.one else "independent"
-    what = f"{values} seen {'pairs with one noise each' if rows.one else 'entries with a noise each'}"
+    once = once if observations.plain else weighted
+    values, squares = (count, once) if one else (observations.count, weighted + 4 * kernel.constant)
+    freedom, pairs = values - unknowns, "one" if one else "independent"
+    what = f"{values} seen {'pairs with one noise each' if one else 'entries with a noise each'}"
     if freedom <= 0:
         words = f"{what} leave nothing over for {unknowns} unknowns to tell noise by: every error is infinite"
         return Noise(float("inf"), freedom, pairs, words)

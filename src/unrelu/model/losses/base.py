@@ -25,6 +25,10 @@ class Loss:
     each pass gathers the sums it asks for, and after each step of a method the problem goes on with :meth:`renewed`.
     No method knows of it.
 
+    Limits may have a gap in them: an entry that was seen only between −1 and 1 lies below or above, if it was not seen.
+    A loss with ``hears_gaps`` finds it as ``limits.gap``, a pair (from, to) as the limits are, or None; (+∞, −∞) where
+    an entry has none. Any other loss is not told of gaps.
+
     Examples
     --------
     A loss of one's own, in ten lines: √(1 + (x − m)²) − 1, which large errors pull at less than squares do.
@@ -57,6 +61,8 @@ class Loss:
     squared: ClassVar[bool] = False
     # Whether it is −log of a likelihood: then noise is part of it, and a fit is judged by what noise would leave.
     likelihood: ClassVar[bool] = False
+    # Whether it looks at ``limits.gap``.
+    hears_gaps: ClassVar[bool] = False
     # The power of the data's unit in the cost.
     power: ClassVar[float] = 2.0
 

@@ -10,7 +10,7 @@ import numpy as np
 from unrelu.base.arrays import Array, Floats
 from unrelu.base.errors import InputError, is_number
 from unrelu.model.losses.base import Loss
-from unrelu.model.losses.tails import beyond, inside
+from unrelu.model.losses.tails import CERTAIN, beside, beyond, inside
 
 __all__ = ["Censored"]
 
@@ -50,6 +50,7 @@ class Censored(Loss):
 
     name = "censored"
     likelihood = True
+    hears_gaps = True
     power = 0.0
 
     def __post_init__(self) -> None:
@@ -115,7 +116,8 @@ class Censored(Loss):
     def seen_sums(self, fit: Array, value: Array, slope: Array, curvature: Array) -> Floats:
         """Σ (1 − ρ²) and Σ 2ρ², the derivatives of Σ ½ρ² + log σ by log σ, with ρ = (x − m)/σ."""
         squares = float(np.vdot(slope, slope)) * self._sigma**2
-        if curvature.size and curvature.max() > self.stiffness * (1 + 1e-6):  # weighted, so that slopes are as well
+        uneven = np.abs(curvature - self.stiffness) > 1e-6 * self.stiffness
+        if np.any(uneven & (curvature != 0)):  # weighted, so that slopes are as well
             squares = float(np.vdot(slope, fit - value))
         count = float(np.sum(curvature, dtype=np.float64)) * self._sigma**2
         return np.array([count - squares, 2 * squares, squares])
@@ -123,13 +125,15 @@ class Censored(Loss):
     def unseen_sums(self, fit: Array, limits: tuple[Any, Any], slope: Array, curvature: Array) -> Floats:
         """The same of −log P: z h and z²h(h + z) − z h for one limit at z = (τ − x)/σ."""
         low, high = limits
-        end = _one_end(low, high)
+        end = _one_end(limits)
         if end is None:
-            weight = slope != 0
-            low, high = ((np.broadcast_to(limit, fit.shape)[weight] - fit[weight]) / self._sigma for limit in limits)
-            _, _, _, slopes, curvatures = inside(low, high)
-            return np.array([float(np.sum(slopes)), float(np.sum(curvatures)), 0.0])
-        reach = end - fit
+            there = slope != 0
+            ends = (np.broadcast_to(end, fit.shape)[there] for end in (low, high, *(_gap(limits) or ())))
+            _, pull, _, once, twice = _lying(fit[there], tuple(ends), self._sigma)
+            # What the kernel has multiplied the slopes by.
+            weight = slope[there].astype(np.float64) * self._sigma / np.where(pull == 0, 1, pull)
+            return np.array([float(np.vdot(once, weight)), float(np.vdot(twice, weight)), 0.0])
+        reach = np.where(np.isinf(end), 0, end) - fit
         pulled = reach * slope
         first = float(np.sum(pulled, dtype=np.float64))
         np.multiply(reach, reach, out=reach)
@@ -147,16 +151,18 @@ class Censored(Loss):
         curvature.fill(1 / sigma**2)
 
     def unseen(self, fit: Array, limits: tuple[Any, Any], cost: Array, slope: Array, curvature: Array) -> None:
-        """−log of the probability to lie between the limits."""
+        """−log of the probability to lie between the limits, and outside the gap."""
         sigma = self._sigma
         low, high = limits
-        end = _one_end(low, high)
+        end = _one_end(limits)
         if end is None:
-            cost[:], slope[:], curvature[:], _, _ = inside((low - fit) / sigma, (high - fit) / sigma)
+            cost[:], slope[:], curvature[:], _, _ = _lying(fit, (low, high, *(_gap(limits) or ())), sigma)
         else:
             below = np.all(np.isinf(low))
-            z = np.subtract(end, fit) if below else np.subtract(fit, end)
+            z = np.subtract(end, fit, dtype=fit.dtype) if below else np.subtract(fit, end, dtype=fit.dtype)
             z /= fit.dtype.type(sigma)
+            if np.ndim(end):  # an entry without a limit is as sure as one far from it
+                np.minimum(z, CERTAIN, out=z)
             beyond(z, cost, slope, curvature)
             if not below:
                 np.negative(slope, out=slope)
@@ -165,8 +171,21 @@ class Censored(Loss):
         curvature /= sigma**2
 
 
-def _one_end(low: Any, high: Any) -> Any:
-    """The only limit that any of these entries has; None if there are two."""
+def _one_end(limits: tuple[Any, Any]) -> Any:
+    """The only limit that any of these entries has; None if there are two, or a gap."""
+    low, high = limits
+    if _gap(limits) is not None:
+        return None
     if np.all(np.isinf(low)):
         return high
     return low if np.all(np.isinf(high)) else None
+
+
+def _gap(limits: tuple[Any, Any]) -> tuple[Any, Any] | None:
+    return getattr(limits, "gap", None)
+
+
+def _lying(fit: Array, ends: tuple[Any, ...], sigma: float) -> tuple[Array, Array, Array, Array, Array]:
+    """Of the probability to lie between two ends, or between them and outside a gap: see :func:`inside`."""
+    low, high, *gap = ((end - fit) / sigma for end in ends)
+    return beside(low, high, *gap) if gap else inside(low, high)

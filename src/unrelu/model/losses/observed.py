@@ -20,6 +20,7 @@ class Observed(Loss):
 
     name = "observed"
     squared = True
+    hears_gaps = True
 
     def heard(self, limits: Limits) -> Limits:
         """Nothing."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unrelu.base.arrays import Array
-from unrelu.data.limits import Limits
+from unrelu.data.limits import Ends, Limits
 from unrelu.model.losses.observed import Observed
 
 __all__ = ["OneSided"]
@@ -29,9 +29,8 @@ class OneSided(Observed):
         return limits
 
     def unseen(self, fit: Array, limits: tuple[Any, Any], cost: Array, slope: Array, curvature: Array) -> None:
-        """¼ of the squared distance from the interval."""
-        low, high = limits
-        np.clip(fit, low, high, out=cost)
+        """¼ of the squared distance from where it may lie."""
+        Ends(limits, getattr(limits, "gap", None)).nearest(fit, out=cost)
         np.subtract(fit, cost, out=slope)
         np.not_equal(slope, 0, out=curvature)
         np.multiply(curvature, 0.5, out=curvature)

@@ -9,7 +9,7 @@ from scipy.special import erfcx, log_ndtr
 
 from unrelu.base.arrays import Array, Floats
 
-__all__ = ["beyond", "inside", "ratio_table"]
+__all__ = ["CERTAIN", "beside", "beyond", "inside", "ratio_table"]
 
 ROOT_HALF = float(np.sqrt(0.5))
 ROOT_TWO_OVER_PI = float(np.sqrt(2 / np.pi))
@@ -107,6 +107,35 @@ def inside(low: Array, high: Array) -> tuple[Array, Array, Array, Array, Array]:
         reach = np.where(narrow, 1 - middle**2, reach)
         second = np.where(narrow, 2 * middle**2, second)
     return log, np.where(mirrored, -pull, pull), np.clip(bend, 0, 1), reach, second
+
+
+def beside(low: Array, high: Array, first: Array, last: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """The same as :func:`inside` for P of lying between low and high, but not between first and last.
+
+    With A below the gap and B above it, a = A/P and b = B/P: the slopes of −log P are the means of those of −log A and
+    −log B by these shares, and what the two differ by is taken from the curvature. That may be negative, halfway
+    between two likely places; 0 stands for it then.
+
+    Examples
+    --------
+    >>> log, pull, bend, _, _ = beside(np.array([-np.inf]), np.array([np.inf]), np.array([-1.0]), np.array([1.0]))
+    >>> round(float(np.exp(log[0])), 4), float(pull[0])
+    (0.3173, 0.0)
+    """
+    low, high, first, last = np.broadcast_arrays(low, high, first, last)
+    none = ~(first <= last)
+    below = inside(low, np.where(none, high, np.minimum(first, high)))
+    above = inside(np.where(none, low, np.maximum(last, low)), high)
+    with np.errstate(all="ignore"):
+        one = np.where(none | (first > low), below[0], -np.inf)
+        other = np.where(none | ~(high > last), -np.inf, above[0])
+        log = np.logaddexp(one, other)
+        a, b = np.exp(one - log), np.exp(other - log)
+        parts = [np.where(a > 0, value, 0) for value in below[1:]], [np.where(b > 0, value, 0) for value in above[1:]]
+        (pull_a, bend_a, reach_a, second_a), (pull_b, bend_b, reach_b, second_b) = parts
+        bend = a * bend_a + b * bend_b - a * b * (pull_a - pull_b) ** 2
+        second = a * second_a + b * second_b - a * b * (reach_a - reach_b) ** 2
+    return log, a * pull_a + b * pull_b, np.clip(bend, 0, 1), a * reach_a + b * reach_b, second
 
 
 def _times(end: Array, share: Array) -> Array:

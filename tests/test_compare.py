@@ -542,3 +542,23 @@ def test_shell_interrupted_shows_what_had_ended(tmp_path):
     assert "gauss-newton" in out
     assert "interrupted; nothing was written" in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_methods_of_one_name_are_both_asked():
+    M, X = relu_instance(20, 2)
+    zeros, ones = (lambda problem: np.zeros((20, 2))), (lambda problem: np.ones((20, 2)))
+    rows = unrelu.compare(X, 2, methods=[zeros, ones, unrelu.GaussNewton(), unrelu.GaussNewton()]).rows
+    assert [row.method for row in rows][-2:] != ["<lambda>", "<lambda>"]
+    assert {row.method for row in rows} == {"<lambda>", "<lambda> #2", "gauss-newton", "gauss-newton #2"}
+    assert M.shape == (20, 20)
+
+
+def test_a_strategy_that_is_no_dataclass_has_a_row():
+    class Plain(unrelu.Strategy):
+        name = "plain"
+
+        def find(self, task):
+            return task.answer(task.attempt("random", task.rng.standard_normal((task.problem.size, 2))))
+
+    (row,) = unrelu.compare(relu_instance(20, 2)[1], 2, methods=[Plain()]).rows
+    assert row.method == "plain"

@@ -153,8 +153,10 @@ def _strategies(methods: Any) -> dict[str, Callable[[], Strategy]]:
                 raise unknown_name("method", method, ["auto", *METHODS])
             found[method] = partial(strategy_of, method)
         else:
-            strategy = strategy_of(method)
-            found[_label(strategy)] = partial(strategy_of, method)
+            label = _label(strategy_of(method))
+            # Two that go by one name, as functions without one do, are both asked.
+            others = sum(name == label or name.startswith(f"{label} #") for name in found)
+            found[f"{label} #{others + 1}" if others else label] = partial(strategy_of, method)
     if not found:
         raise InputError(f"methods must name at least one of auto, {', '.join(METHODS)}; got none")
     return found
@@ -163,9 +165,18 @@ def _strategies(methods: Any) -> dict[str, Callable[[], Strategy]]:
 def _label(strategy: Strategy) -> str:
     """The name, with the parameters that are not their defaults."""
     asked: Any = strategy.solver if isinstance(strategy, Once) else strategy
-    fields = [f for f in dataclasses.fields(asked) if f.init and f.name != "function"]
-    own = [f"{f.name}={value!r}" for f in fields if (value := getattr(asked, f.name)) != _default(f)]
+    fields = dataclasses.fields(asked) if dataclasses.is_dataclass(asked) else ()
+    fields = tuple(f for f in fields if f.init and f.name != "function")
+    own = [f"{f.name}={value!r}" for f in fields if not _same(value := getattr(asked, f.name), _default(f))]
     return f"{strategy.name} ({', '.join(own)})" if own else strategy.name
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a parameter has its default; one that cannot be compared with it, as an array, has not."""
+    try:
+        return bool(value == default)
+    except ValueError:
+        return False
 
 
 def _default(field: Any) -> Any:

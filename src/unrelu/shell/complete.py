@@ -32,6 +32,7 @@ from unrelu.shell.common import (
     exit_code,
     guarded,
     kept_warnings,
+    limits_beside,
     mask_beside,
     read_square,
     shown_names,
@@ -125,6 +126,7 @@ def complete_command(
     no_threshold: options.NoThreshold = False,
     seen: options.Seen = "above",
     unknown: options.Unknown = None,
+    entry_range: options.EntryRange = None,
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
@@ -146,18 +148,20 @@ def complete_command(
 ) -> int:
     """Complete a symmetric positive semidefinite matrix of known rank from the entries beyond a threshold."""
     limit = options.checked_threshold(threshold, no_threshold)
+    within = options.checked_range(entry_range)
     seconds = options.checked_seconds(max_seconds)
     files = _Files(output, errors_out, mask_out)
-    files.check([path for path in (file, unknown, truth) if path is not None])
+    files.check([path for path in (file, unknown, truth, limit) if isinstance(path, Path)])
     matrix = read_square(file, header, labels, missing)
     began = perf_counter()
     with kept_warnings(_advice(keep_undetermined, mask_out)) as notes, watching(quiet or as_json) as watched:
         completion = complete(
             shown_table(matrix.table, as_json=as_json),
             rank,
-            threshold=limit,
+            threshold=limits_beside(matrix, limit),
             seen=seen,
             unknown=mask_beside(matrix, unknown),
+            entry_range=within,
             loss=loss,
             method=method,
             start=start,
@@ -173,10 +177,7 @@ def complete_command(
         left = None if seconds is None else seconds - (perf_counter() - began)
         answer = Answer.of(completion, keep_undetermined, left, watched.phase)
     files.write(answer, matrix, fit=fit)
-    if as_json:
-        files.tell_programs(answer, notes)
-    else:
-        files.tell_people(answer, notes, shown_names(matrix.names), quiet=quiet)
+    files.tell(answer, notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
     return ended(completion.verdict, quiet)
 
 
@@ -203,6 +204,15 @@ class _Files:
         with together(final=exit_code(answer.completion.verdict)):
             for path, content in contents.items():
                 write_matrix(path, content, rows=matrix.names if matrix.table.rows else None, columns=matrix.names)
+
+    def tell(
+        self, answer: Answer, notes: list[str], names: tuple[str, ...] | None, *, quiet: bool, as_json: bool
+    ) -> None:
+        """What came out and where it is, for programs or for people."""
+        if as_json:
+            self.tell_programs(answer, notes)
+        else:
+            self.tell_people(answer, notes, names, quiet=quiet)
 
     def tell_programs(self, answer: Answer, notes: list[str]) -> None:
         """What came out and where it is, as JSON."""

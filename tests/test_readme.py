@@ -47,6 +47,18 @@ def test_the_page_on_certificates_prints_what_it_says(capsys):
     assert printed[-1] in page
 
 
+def test_the_page_on_limits_prints_what_it_shows(capsys):
+    page, names = (ROOT / "docs" / "limits.md").read_text(), {}
+    shown = 0
+    for language, block in re.findall(r"```(python|text)\n(.*?)```", page, flags=re.DOTALL):
+        if language == "text":
+            assert capsys.readouterr().out == block
+            shown += 1
+        else:
+            exec(compile(block, "limits.md", "exec"), names)
+    assert shown == 5
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_and_pictures_exist(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):

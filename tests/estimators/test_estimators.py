@@ -297,6 +297,8 @@ def test_constructor_only_stores_and_clone_copies_every_parameter():
         "rank": 4,
         "threshold": 1.5,
         "seen": "below",
+        "entry_range": (0, 2),
+        "weights": None,
         "loss": unrelu.Observed(),
         "method": unrelu.GaussNewton(forcing=0.2),
         "start": "random-spectral",
@@ -479,7 +481,7 @@ def test_a_grid_search_finds_the_rank():
         (
             {"seen": "over"},
             np.ones((4, 4)),
-            "unknown side seen 'over'; did you mean 'above'? accepted: above, below",
+            "unknown side seen 'over'; did you mean 'above'? accepted: above, below, between, outside",
         ),
         (
             {},

@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 import unrelu
+from unrelu.data.canonical import canonical_order
 from unrelu.data.limits import Limits, part_of
+from unrelu.data.observations import Observations
+from unrelu.judge.floor import Floor
 from unrelu.model.losses import Censored
+from unrelu.proofs.agreement import misfitting
 
 SEEDS = range(20)
 RECOVERED = 1e-8
@@ -316,3 +320,66 @@ def test_a_number_of_noise_is_that_of_every_entry_and_so_are_equal_ones():
     np.testing.assert_array_equal(one.matrix(), named.matrix())
     np.testing.assert_allclose(many.matrix(), one.matrix(), rtol=1e-8, atol=1e-9)
     assert many.sigma == pytest.approx(0.2, rel=1e-12)
+
+
+def test_the_noise_of_fully_seen_blocks_is_that_of_an_entry_of_weight_one():
+    """Half of the rows have four times the noise; over the root of its weight every entry has the same."""
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((30, 2))
+    size = np.where(np.arange(30) < 15, 4.0, 1.0)
+    noise = 0.01 * np.sqrt(np.outer(size, size))
+    E = rng.standard_normal((30, 30))
+    X = U @ U.T + noise * (np.triu(E) + np.triu(E, 1).T)
+    observations = Observations.of(X, threshold=None, weights=noise**-2.0)
+    typical = np.sqrt(1 / np.mean(noise**-2.0))
+    floor = Floor.of(observations, 2, np.random.default_rng(0))
+    assert floor.noise * observations.unit == pytest.approx(typical, rel=0.25)
+    plain = Floor.of(observations.unweighted, 2, np.random.default_rng(0))
+    assert plain.noise * observations.unit > 1.3 * typical
+
+
+def test_noise_of_each_entry_leaves_what_noise_leaves():
+    """The likelihood's slopes are as uneven as the noise; what is left of them has no direction all the same."""
+    rng = np.random.default_rng([0, 5])
+    U = rng.standard_normal((50, 2))
+    size = np.exp(rng.uniform(-1, 1, (50, 1)))
+    E = rng.standard_normal((50, 50))
+    X = U @ U.T + 0.3 * size * size.T * (np.triu(E) + np.triu(E, 1).T)
+    found = unrelu.complete(np.where(X >= 0, X, np.nan), 2, sigma=0.3 * size * size.T, rng=0)
+    assert found.verdict.code.value == "fitted-to-noise"
+
+
+def test_rows_that_differ_in_their_limits_alone_are_told_apart():
+    X = np.where(np.eye(4, dtype=bool), 1.0, np.nan)
+    limits = np.array([[0.1, 0.2, 0.3, 0.4]])
+    order = canonical_order(Observations.of(X, threshold=limits))
+    turned = np.array([2, 0, 3, 1])
+    other = canonical_order(Observations.of(X[np.ix_(turned, turned)], threshold=limits[:, turned]))
+    np.testing.assert_array_equal(turned[other], order)
+
+
+def test_two_entries_of_a_pair_contradict_each_other_by_their_own_limits():
+    """Entry (0, 5) was seen; that (5, 0) was not contradicts it only if its limit lies below."""
+    M, _, _ = planted(per_column, 0, 12, 2)
+    X = M.copy()
+    X[5, 0] = np.nan
+    for limit, level in ((M[5, 0] + 0.5, "proved"), (np.inf, "proved"), (M[5, 0] - 0.5, "local")):
+        threshold = np.full(M.shape, -np.inf)
+        threshold[5, 0] = limit
+        found = unrelu.complete(X, 2, threshold=threshold, loss="observed", rng=0)
+        assert found.determinacy[[0, 5]].tolist() == [level, level]
+        assert found.determinacy[1] == "proved"
+
+
+def test_with_weights_a_row_is_missed_by_what_it_weighs():
+    """Row 0 has a hundred times the noise of the others; with weights that say so it is no worse than they are."""
+    rng = np.random.default_rng(1)
+    U = rng.standard_normal((30, 2))
+    noise = np.maximum.outer(*[np.where(np.arange(30) < 1, 100.0, 1.0)] * 2)
+    E = rng.standard_normal((30, 30))
+    X = U @ U.T + 0.01 * noise * (np.triu(E) + np.triu(E, 1).T)
+    X[0, 10:] = X[10:, 0] = np.nan
+    plain = Observations.of(X, threshold=None)
+    fit = U / np.sqrt(plain.unit)
+    assert misfitting(plain, fit)[0]
+    assert not misfitting(Observations.of(X, threshold=None, weights=noise**-2.0), fit)[0]

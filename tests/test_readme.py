@@ -61,6 +61,18 @@ def test_pages_print_what_they_say(name, capsys):
             assert said.startswith(promise.rstrip("… ")), (said, promise)
 
 
+def test_the_page_on_limits_prints_what_it_shows(capsys):
+    page, names = (ROOT / "docs" / "limits.md").read_text(), {}
+    shown = 0
+    for language, block in re.findall(r"```(python|text)\n(.*?)```", page, flags=re.DOTALL):
+        if language == "text":
+            assert capsys.readouterr().out == block
+            shown += 1
+        else:
+            exec(compile(block, "limits.md", "exec"), names)
+    assert shown == 5
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_and_pictures_exist(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):

@@ -44,9 +44,10 @@ def certify(
     X: Any,
     rank: int | None = None,
     *,
-    threshold: float | None = 0.0,
+    threshold: Any = 0.0,
     seen: str = "above",
     unknown: Any = None,
+    entry_range: tuple[float, float] | None = None,
     data_error: float | None = None,
     planted: Any = None,
     stress: bool = True,
@@ -63,8 +64,9 @@ def certify(
     X : matrix as for :func:`unrelu.complete`, or a Completion
     rank : int
         Not needed with a Completion.
-    threshold, seen, unknown
-        What absence says; as for :func:`unrelu.complete`. Not needed with a Completion.
+    threshold, seen, unknown, entry_range
+        What absence says, and between which numbers every entry lies; as for :func:`unrelu.complete`. Not needed with
+        a Completion.
     data_error : float, optional
         By how much a seen entry may be off. Default: rounding of the data.
     planted : array of shape (n, rank), optional
@@ -92,7 +94,8 @@ def certify(
     """
     if data_error is not None and not (is_number(data_error) and data_error >= 0):
         raise InputError(f"data_error must be a number ≥ 0, or None for the rounding of the data; got {data_error!r}")
-    completion = _completed(X, rank, threshold, seen, unknown, rng)
+    said = dict(threshold=threshold, seen=seen, unknown=unknown, entry_range=entry_range)
+    completion = _completed(X, rank, said, rng)
     observations = completion.observed()
     known = None if planted is None else as_factor(planted, "planted", observations.size)
     # Two streams: the same seed must not bring back the start of the completion.
@@ -189,7 +192,7 @@ def _with_all_seen(observations: Observations, factor: Floats, found: Determinac
     )
 
 
-def _completed(X: Any, rank: Any, threshold: Any, seen: str, unknown: Any, rng: Any) -> Completion:
+def _completed(X: Any, rank: Any, said: dict[str, Any], rng: Any) -> Completion:
     if isinstance(X, Completion):
         if not X.symmetric:
             raise InputError(
@@ -208,7 +211,7 @@ def _completed(X: Any, rank: Any, threshold: Any, seen: str, unknown: Any, rng: 
         raise InputError("certify needs the rank of the matrix; pass rank=")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CompletionWarning)  # the certificate says it better
-        return complete(X, rank, threshold=threshold, seen=seen, unknown=unknown, rng=rng)
+        return complete(X, rank, rng=rng, **said)
 
 
 def _at_floor(verdict: Verdict) -> bool:

@@ -44,7 +44,7 @@ def compare(
     methods: Any = None,
     trials: int = 1,
     truth: Any = None,
-    threshold: float | None = 0.0,
+    threshold: Any = 0.0,
     seen: str = "above",
     unknown: Any = None,
     stopping: str = "relative",
@@ -220,7 +220,9 @@ def _planted(planted: Any, rank: Any, truth: Any, options: Mapping[str, Any]) ->
     """A fresh matrix for every trial."""
     if truth is not None or options["unknown"] is not None:
         raise InputError("truth and unknown belong to X; a planted matrix brings its own truth, seen through the ReLU")
-    if options["seen"] != "above" or options["threshold"] not in (0, None):
+    if options["seen"] != "above" or not (
+        options["threshold"] is None or (is_number(options["threshold"]) and options["threshold"] == 0)
+    ):
         raise InputError("a planted matrix is seen through the ReLU: drop seen, and threshold unless that is None")
     try:
         n, r, sigma = planted

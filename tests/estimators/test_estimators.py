@@ -297,6 +297,8 @@ def test_constructor_only_stores_and_clone_copies_every_parameter():
         "rank": 4,
         "threshold": 1.5,
         "seen": "below",
+        "entry_range": (0, 2),
+        "weights": None,
         "loss": unrelu.Observed(),
         "method": unrelu.GaussNewton(forcing=0.2),
         "start": "random-spectral",
@@ -479,7 +481,7 @@ def test_a_grid_search_finds_the_rank():
         (
             {"seen": "over"},
             np.ones((4, 4)),
-            "unknown side seen 'over'; did you mean 'above'? accepted: above, below",
+            "unknown side seen 'over'; did you mean 'above'? accepted: above, below, between, outside",
         ),
         (
             {},
@@ -521,3 +523,19 @@ def test_the_docstring_names_where_all_methods_and_starts_are_listed():
     text = PSDCompleter.__doc__
     assert "``auto`` or a name in :data:`unrelu.solvers.METHODS`" in text
     assert "``auto`` or a name in :data:`unrelu.starts.STARTS`" in text
+
+
+def test_limits_a_range_and_weights_are_those_of_complete():
+    U = np.random.default_rng(3).standard_normal((30, 2))
+    M = U @ U.T
+    threshold = np.quantile(M, 0.4, axis=0, keepdims=True)
+    X = np.where(threshold <= M, M, np.nan)
+    weights = np.linspace(1, 2, 30)[:, None]
+    completer = PSDCompleter(2, threshold=threshold, entry_range=(-50, 50), weights=weights, random_state=0)
+    again = clone(completer).fit(X)
+    assert np.abs(again.completion_.matrix() - M).max() < 1e-8
+    np.testing.assert_array_equal(again.threshold_, threshold)
+    with pytest.raises(InputError, match=r"^weights must be finite numbers above 0, got 0"):
+        PSDCompleter(2, threshold=threshold, weights=0 * weights).fit(X)
+    with pytest.raises(InputError, match=r"^threshold must be a pair \(low, high\) for seen='outside', got 'auto'$"):
+        PSDCompleter(2, seen="outside").fit(X)

@@ -38,8 +38,12 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         Rank of the completed matrix, at most the number of samples.
     threshold : "auto", float or None, default "auto"
         Every seen entry of X is on the side ``seen`` of it, every unseen one on the other. None: absence says
-        nothing. ``auto``: 0.0 if every seen entry is on the side ``seen`` of zero, else None.
-    seen : {"above", "below"}, default "above"
+        nothing. ``auto``: 0.0 if every seen entry is on the side ``seen`` of zero, else None. Also an array, a pair
+        or Limits as in :func:`unrelu.complete`.
+    seen : {"above", "below", "between", "outside"}, default "above"
+    entry_range : (least, most), optional
+    weights : array of shape (n, 1), (1, n) or (n, n), optional
+        Both as in :func:`unrelu.complete`.
     loss : {"auto", "observed", "one-sided", "censored"} or Loss, default "auto"
     method : str, Solver, Strategy or callable, default "auto"
         ``auto`` or a name in :data:`unrelu.solvers.METHODS`.
@@ -97,6 +101,8 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         *,
         threshold: Any = "auto",
         seen: str = "above",
+        entry_range: Any = None,
+        weights: Any = None,
         loss: Any = "auto",
         method: Any = "auto",
         start: Any = "auto",
@@ -108,6 +114,8 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         self.rank = rank
         self.threshold = threshold
         self.seen = seen
+        self.entry_range = entry_range
+        self.weights = weights
         self.loss = loss
         self.method = method
         self.start = start
@@ -262,6 +270,8 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
                 self.rank,
                 threshold=threshold,
                 seen=self.seen,
+                entry_range=self.entry_range,
+                weights=self.weights,
                 method=self.method,
                 **self._run_options(),
             )
@@ -280,6 +290,8 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
             raise InputError(
                 f"threshold must be 'auto', a finite number, or None if absence says nothing; got {self.threshold!r}"
             )
+        if self.seen in ("between", "outside"):
+            raise InputError(f"threshold must be a pair (low, high) for seen={self.seen!r}, got 'auto'")
         lowest, highest = np.nanmin(X, initial=np.inf), np.nanmax(X, initial=-np.inf)
         return 0.0 if (highest <= 0 if self.seen == "below" else lowest >= 0) else None
 

@@ -17,6 +17,7 @@ from unrelu.shell.common import (
     DONE,
     NOT_CONVERGED,
     guarded,
+    limits_beside,
     mask_beside,
     read_square,
     shown_table,
@@ -65,6 +66,7 @@ def certify_command(
     no_threshold: options.NoThreshold = False,
     seen: options.Seen = "above",
     unknown: options.Unknown = None,
+    entry_range: options.EntryRange = None,
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
@@ -76,6 +78,7 @@ def certify_command(
 ) -> int:
     """Say what the seen entries prove about the others: exit code 0 if the completed matrix is unique, 1 if not."""
     limit = options.checked_threshold(threshold, no_threshold)
+    within = options.checked_range(entry_range)
     seconds = options.checked_seconds(max_seconds)
     printed = data_error is None and file.suffix.lower() in TEXT
     if printed:
@@ -90,9 +93,10 @@ def certify_command(
             certificate = certify(
                 shown_table(matrix.table, as_json=as_json),
                 rank,
-                threshold=limit,
+                threshold=limits_beside(matrix, limit),
                 seen=seen,
                 unknown=mask,
+                entry_range=within,
                 data_error=data_error,
                 stress=stress,
                 rng=options.checked_seed(seed),

@@ -112,6 +112,10 @@ def ended(verdict: Verdict, quiet: bool) -> int:
     return exit_code(verdict)
 
 
+# Whether a file has labels in its first row and in its first column: as it looks, and each of the other ways.
+HOW = ((None, None), (True, True), (True, False), (False, True), (False, False))
+
+
 @dataclass(frozen=True, eq=False)
 class Square:
     """The matrix of a command, and what was said about the labels in its file.
@@ -221,6 +225,41 @@ def values_beside(first: Square | None, file: Path | None) -> Any:
         return None
     values = _beside(file, first).values
     return values if isinstance(values, np.ndarray) else values.toarray()
+
+
+def limits_beside(first: Square | None, limit: Any) -> Any:
+    """A threshold as it was given; or the values of a file with one per row, per column or per entry.
+
+    Whether the file has labels is found out by what makes it fit the matrix; where it has, they must be the same.
+    """
+    if not isinstance(limit, Path):
+        return limit
+    if first is None:
+        raise InputError("--threshold must be a number here; a file of thresholds belongs to a FILE with a matrix")
+    m, n = first.table.values.shape
+    tables = [table for how in HOW if (table := _read_as(limit, *how)) is not None]
+    fitting = [table for table in tables if table.values.shape in ((m, n), (m, 1), (1, n))]
+    if not fitting:
+        shape = "x".join(map(str, tables[0].values.shape)) if tables else "none"
+        raise InputError(
+            f"{limit.name} must hold one threshold per row, per column or per entry, of shape {m}x1, 1x{n} or {m}x{n}; "
+            f"got {shape}"
+        )
+    table = fitting[0]
+    for theirs, length in ((table.rows, table.values.shape[0]), (table.columns, table.values.shape[1])):
+        if first.names is not None and theirs is not None and length == n and theirs != first.names:
+            k = next(k for k, (a, b) in enumerate(zip(theirs, first.names, strict=True)) if a != b)
+            raise InputError(
+                f"{limit.name} must carry the same labels in the same order, but differs from label {k + 1} on"
+            )
+    return table.values if isinstance(table.values, np.ndarray) else table.values.toarray()
+
+
+def _read_as(file: Path, header: bool | None, labels: bool | None) -> Table | None:
+    try:
+        return read_matrix(file, header=header, labels=labels)
+    except InputError:
+        return None
 
 
 def mask_beside(first: Square | None, file: Path | None) -> Any:

@@ -33,6 +33,7 @@ from unrelu.shell.common import (
     exit_code,
     guarded,
     kept_warnings,
+    limits_beside,
     mask_beside,
     shown_names,
     shown_table,
@@ -134,6 +135,7 @@ def complete_command(
     no_threshold: options.NoThreshold = False,
     seen: options.Seen = "above",
     unknown: options.Unknown = None,
+    entry_range: options.EntryRange = None,
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
@@ -156,30 +158,31 @@ def complete_command(
 ) -> int:
     """Complete a matrix of known rank from the entries beyond a threshold: a symmetric one, or a table."""
     limit = options.checked_threshold(threshold, no_threshold)
+    within = options.checked_range(entry_range)
     seconds = options.checked_seconds(max_seconds)
     files = _Files(output, errors_out, mask_out)
-    files.check([path for path in (file, unknown, truth) if path is not None])
+    files.check([path for path in (file, unknown, truth, limit) if isinstance(path, Path)])
     read = read_matrix(file, header=header, labels=labels, missing=missing or ())
     rectangular = is_table(read, table)
     matrix = Square(read, None, header, labels) if rectangular else as_square(read, file, (header, labels))
     began = perf_counter()
     rule = tol if seconds is None else _rule(method, tol, matrix.table, seconds)
-    asked: dict[str, Any] = dict(threshold=limit, seen=seen, loss=loss, method=method, start=start)
+    asked: dict[str, Any] = dict(seen=seen, loss=loss, method=method, start=start)
     asked |= dict(tol=rule, max_iter=max_iter, rng=options.checked_seed(seed))
     with kept_warnings(_advice(keep_undetermined, mask_out)) as notes, watching(quiet or as_json) as watched:
-        asked |= watched.options
+        asked |= dict(threshold=limits_beside(matrix, limit), **watched.options)
         shown = shown_table(read, as_json=as_json)
         if rectangular:
-            completion = completed_table(shown, rank, (unknown, truth), asked)
+            completion = completed_table(shown, rank, (unknown, truth), asked | _no_range(within))
         else:
             beside = dict(unknown=mask_beside(matrix, unknown), truth=values_beside(matrix, truth))
-            completion = complete(shown, rank, pairs=pairs, **beside, **asked)
+            completion = complete(shown, rank, pairs=pairs, entry_range=within, **beside, **asked)
         if completion.verdict.code is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         left = None if seconds is None else seconds - (perf_counter() - began)
         answer = (TableAnswer if rectangular else Answer).of(completion, keep_undetermined, left, watched.phase)
     files.write(answer, matrix, fit=fit)
-    files.tell(answer, notes, shown_names(matrix.names), quiet=None if as_json else quiet)
+    files.tell(answer, notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
     return ended(completion.verdict, quiet)
 
 
@@ -210,9 +213,11 @@ class _Files:
                     rows, columns = matrix.table.rows, matrix.table.columns
                 write_matrix(path, content, rows=rows, columns=columns)
 
-    def tell(self, answer: Answer, notes: list[str], names: tuple[str, ...] | None, *, quiet: bool | None) -> None:
-        """What came out and where it is: in words, or as JSON if it is for a program (``quiet`` is None)."""
-        if quiet is None:
+    def tell(
+        self, answer: Answer, notes: list[str], names: tuple[str, ...] | None, *, quiet: bool, as_json: bool
+    ) -> None:
+        """What came out and where it is, for programs or for people."""
+        if as_json:
             self.tell_programs(answer, notes)
         else:
             self.tell_people(answer, notes, names, quiet=quiet)
@@ -237,6 +242,13 @@ class _Files:
         told += [] if self.errors is None else [answer.noise_words()]
         told += [f"wrote {printable(path)}" for path in (self.errors, self.mask) if path is not None]
         out("\n".join(told))
+
+
+def _no_range(within: Any) -> dict[str, Any]:
+    """Nothing, unless a range was given: tables have none yet."""
+    if within is not None:
+        raise InputError("--entry-range is there for symmetric matrices only; drop it for a table")
+    return {}
 
 
 def _rule(method: str, tol: float | None, table: Table, seconds: float) -> StoppingRule:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from unrelu.base.errors import InputError, is_number
+from unrelu.base.printable import printable
 from unrelu.shell.help import values_of
 
 # What stands for the value of an option in the help.
@@ -21,8 +22,16 @@ File = Annotated[
 ]
 Rank = Annotated[int, typer.Option("--rank", "-r", metavar=COUNT, help="Rank of the completed matrix.")]
 Threshold = Annotated[
-    float | None,
-    typer.Option(metavar=NUMBER, help="Every seen entry is on the seen side of this value.", show_default="0"),
+    str | None,
+    typer.Option(
+        metavar="NUMBER|FILE",
+        help="Every seen entry is on the seen side of this value; two with a comma for --seen between and outside; or "
+        "a file with one per row, per column or per entry.",
+        show_default="0",
+    ),
+]
+EntryRange = Annotated[
+    str | None, typer.Option(metavar="LEAST,MOST", help="Every entry lies between these two numbers, such as 0,1.")
 ]
 NoThreshold = Annotated[
     bool, typer.Option("--no-threshold", metavar=FLAG, help="Absence says nothing about the value.")
@@ -31,8 +40,8 @@ Seen = Annotated[
     str,
     typer.Option(
         metavar="SIDE",
-        help="On which side of the threshold entries were seen: above or below.",
-        autocompletion=values_of("above", "below"),
+        help="On which side of the threshold entries were seen: above or below; between two, or outside of them.",
+        autocompletion=values_of("above", "below", "between", "outside"),
     ),
 ]
 Unknown = Annotated[
@@ -71,11 +80,42 @@ AsJson = Annotated[
 ]
 
 
-def checked_threshold(threshold: float | None, no_threshold: bool) -> float | None:
-    """What the two options say together: a number, or None if absence says nothing."""
+def checked_threshold(threshold: str | None, no_threshold: bool) -> float | tuple[float, ...] | Path | None:
+    """What the two options say together: a number, a pair, a file, or None if absence says nothing."""
     if no_threshold and threshold is not None:
         raise InputError("--threshold and --no-threshold contradict each other; give one of them")
-    return None if no_threshold else threshold or 0.0
+    if no_threshold or threshold is None:
+        return None if no_threshold else 0.0
+    numbers = numbers_in(threshold)
+    if numbers is None and not Path(threshold).is_file():
+        raise InputError(f"--threshold: expected a number, got {printable(threshold)!r}, which is no file either")
+    if numbers is None:
+        return Path(threshold)
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def checked_range(entry_range: str | None) -> tuple[float, float] | None:
+    """Two numbers with a comma between them."""
+    if entry_range is None:
+        return None
+    numbers = numbers_in(entry_range)
+    if numbers is None or len(numbers) != 2:
+        raise InputError(f"--entry-range must be two numbers with a comma, such as 0,1; got {printable(entry_range)!r}")
+    return numbers[0], numbers[1]
+
+
+def numbers_in(text: str) -> tuple[float, ...] | None:
+    """Numbers with commas between them; None if there is anything else.
+
+    Examples
+    --------
+    >>> numbers_in("-1,0.5"), numbers_in("limits.csv")
+    ((-1.0, 0.5), None)
+    """
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        return None
 
 
 def checked_seconds(seconds: float | None) -> float | None:

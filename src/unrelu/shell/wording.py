@@ -8,7 +8,7 @@ __all__ = ["for_shells"]
 
 # Parameters that are options of a command, with hyphens instead of underscores.
 OPTIONS = (
-    "budget|cutoff|data_error|dim|loss|max_iter|max_seconds|method|pairs|rank|seen|sigma|start|stopping|threshold|tol|"
+    "budget|cutoff|data_error|dim|entry_range|loss|max_iter|max_seconds|method|pairs|rank|seen|sigma|start|stopping|threshold|tol|"
     "trials|truth|unknown"
 )
 # With a value or without, and as what a sentence is about.
@@ -17,6 +17,7 @@ SUBJECT = re.compile(rf"^({OPTIONS})(?= must)")
 # The caller's matrix, which has no name in a shell; a label or a file of that name is something else.
 MATRIX = re.compile(r"(^|\b(?:of|in|mirror) )X(?= |,|;|$)")
 PHRASES = {
+    ", or mark entries without a limit with inf": ", or write inf for entries without a limit",
     "pass threshold=None": "say --no-threshold",
     "threshold=None": "--no-threshold",
     "threshold must be a finite number, or None if": "--threshold must be a finite number, or say --no-threshold if",

@@ -133,8 +133,9 @@ def _drawn(observations: Observations, Q: Array, rows: slice, cols: slice) -> Ar
     total: Array = np.zeros_like(Q)
     for turned, (i, j) in enumerate(((rows, cols), (cols, rows))):
         ends = observations.limits.of(i, j).over(observations.unit)
-        drawn = np.where(observations.limits.by_chance(i, j), 0, Q.T if turned else Q)
-        drawn = ends.mirrored(drawn) * observations.absent(i, j, observations.block(i, j))
+        q = Q.T if turned else Q
+        drawn = np.where(observations.limits.by_chance(i, j), ends.nearest(np.zeros_like(q)), ends.mirrored(q))
+        drawn = drawn * observations.absent(i, j, observations.block(i, j))
         total += (drawn.T if turned else drawn).astype(Q.dtype)
     return total
 

@@ -92,7 +92,7 @@ def finished(
     about = {
         "n": n,
         "rank": r,
-        "threshold": absence["threshold"],
+        "threshold": absence["threshold"] if np.ndim(absence["threshold"]) == 0 else "its own",
         "side": absence["seen"],
         "seen": round(float(seen.mean()), 3),
         **about,

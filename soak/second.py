@@ -60,7 +60,12 @@ class Seen:
             # One of the two directions is enough: what is absent there is on the other side.
             absent = ~either & ~(dark[i, j] & dark[j, i])
             side = -1 if instance.options["seen"] == "above" else 1
-            parts.append(_absent(i, j, absent, instance.options["threshold"] / instance.scale, side))
+            edge = np.broadcast_to(instance.options["threshold"], (n, n)) / instance.scale
+            # Of limits that differ between the two ways round, the narrower; an unknown way says nothing.
+            nowhere = -side * np.inf
+            forward, backward = (np.where(dark[a, b], nowhere, edge[a, b]) for a, b in ((i, j), (j, i)))
+            tight = (np.minimum if side < 0 else np.maximum)(forward, backward)
+            parts.append(_absent(i, j, absent, tight, side))
         first, second, value, kind = (np.concatenate(column) for column in zip(*parts, strict=True))
         rows = np.linalg.norm(instance.planted, axis=1) / np.sqrt(instance.scale)
         size = np.ones(len(first)) if instance.group == DISTANCES else rows[first] * rows[second]
@@ -89,9 +94,9 @@ class Seen:
         return gap / self.size, J.reshape(len(count), n * r) / self.size[:, None]
 
 
-def _absent(i: Any, j: Any, where: Any, value: float, side: int) -> tuple[Any, ...]:
+def _absent(i: Any, j: Any, where: Any, value: Any, side: int) -> tuple[Any, ...]:
     count = int(where.sum())
-    return i[where], j[where], np.full(count, value), np.full(count, side, np.int8)
+    return i[where], j[where], np.broadcast_to(value, where.shape)[where], np.full(count, side, np.int8)
 
 
 def second_completion(instance: Instance, answer: Answer) -> str | None:

@@ -319,9 +319,10 @@ def test_every_kind_draws_data_that_its_truth_agrees_with(kind):
                 assert (unseen >= case.options["cutoff"]).all()
         elif case.options["threshold"] is not None:
             dark = case.options["unknown"]
-            told = case.truth[~case.seen & ~(np.zeros_like(case.seen) if dark is None else dark)]
+            absent = ~case.seen & ~(np.zeros_like(case.seen) if dark is None else dark)
+            told = case.truth[absent]
             above = case.options["seen"] == "above"
-            tau, slack = case.options["threshold"], close * case.scale
+            tau, slack = np.broadcast_to(case.options["threshold"], case.truth.shape)[absent], close * case.scale
             assert (told <= tau + slack).all() if above else (told >= tau - slack).all()
 
 

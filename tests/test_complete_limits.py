@@ -14,6 +14,7 @@ from unrelu.data.observations import Observations
 from unrelu.judge.floor import Floor
 from unrelu.model.losses import Censored
 from unrelu.proofs.agreement import misfitting
+from unrelu.uncertainty.information import Information
 
 SEEDS = range(20)
 RECOVERED = 1e-8
@@ -383,3 +384,24 @@ def test_with_weights_a_row_is_missed_by_what_it_weighs():
     fit = U / np.sqrt(plain.unit)
     assert misfitting(plain, fit)[0]
     assert not misfitting(Observations.of(X, threshold=None, weights=noise**-2.0), fit)[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gaps_are_heard_last(seed):
+    """From the tailored start alone an entry on the wrong side of a gap would stay there."""
+    M, X, said = planted(between, seed, 30, 2)
+    found = unrelu.complete(X, 2, method=unrelu.Auto(starts=("tailored",)), rng=0, **said)
+    assert np.abs(found.matrix() - M).max() < RECOVERED * np.abs(M).max()
+
+
+def test_an_entry_with_a_range_tells_everything_if_it_was_seen_and_little_if_not():
+    X = np.ones((4, 4))
+    X[0, 1] = X[1, 0] = np.nan
+    observations = Observations.of(X, threshold=None, entry_range=(-10, 10))
+    factor = np.ones((4, 1)) / np.sqrt(observations.unit)
+    told = Information(observations, factor, 0.1 / observations.unit, one=True)
+    assert told.at(np.array([2, 0]), np.array([3, 1])) == pytest.approx([1.0, 0.0], abs=1e-12)
+    near = Information(observations, factor, 20.0 / observations.unit, one=True)
+    seen, hidden = near.at(np.array([2, 0]), np.array([3, 1]))
+    assert seen == pytest.approx(1.0)
+    assert 0 < hidden < 1

@@ -175,3 +175,15 @@ def test_bands_project_onto_what_a_gap_leaves():
     kernel.over(visit)
     assert values.tolist() == [[1.0, 0.0], [7.0, 2.0]]
     assert isinstance(kernel._bands[0].interval, Ends)
+
+
+def test_the_curvature_beside_a_gap_is_that_of_the_slope_and_never_negative():
+    fit, step = np.linspace(-6, 6, 49), 1e-5
+
+    def pull(x):
+        return beside(-9.0 - x, 8.0 - x, -2.0 - x, 2.5 - x)[1]
+
+    true = (pull(fit + step) - pull(fit - step)) / (2 * step)
+    bend = beside(-9.0 - fit, 8.0 - fit, -2.0 - fit, 2.5 - fit)[2]
+    assert true.min() < -0.5  # between the two places where it may lie
+    np.testing.assert_allclose(bend, np.maximum(true, 0), atol=1e-6)

@@ -293,7 +293,8 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
 def _unless_bent(problem: Any, outcome: Outcome) -> Verdict:
     """The verdict on an outcome; a fit of squares that the choice of what is seen has bent is no answer."""
     verdict = outcome.verdict
-    if not (problem.psd and problem.simpler is None and verdict.answered):
+    own_way = outcome.own is not None  # a method with factors of its own does not minimise squares over UUᵀ
+    if own_way or not (problem.psd and problem.simpler is None and verdict.answered):
         return verdict
     bent = bent_by_selection(problem, outcome.point)
     return verdict if bent is None else Verdict(Stop.STATIONARY, f"{verdict.reason}; but {bent}")

@@ -76,7 +76,8 @@ def extrapolated() -> Any:
         for i in range(T.shape[0]):
             for j in range(T.shape[1]):
                 here = T[i, j]
-                there = (1.0 + beta) * here - beta * theta[i, j]
+                # Without momentum what was before may be anything, and is not read.
+                there = here if beta == 0.0 else (1.0 + beta) * here - beta * theta[i, j]
                 new_theta[i, j] = there
                 if seen[i, j]:
                     gap = here - target[i, j]
@@ -88,7 +89,7 @@ def extrapolated() -> Any:
                         misfit += gap * gap
                     if sign * (there - target[i, j]) > 0.0:
                         there = target[i, j]
-                new_Z[i, j] = (1.0 + gamma) * there - gamma * Z[i, j]
+                new_Z[i, j] = there if gamma == 0.0 else (1.0 + gamma) * there - gamma * Z[i, j]
         return misfit
 
     return step

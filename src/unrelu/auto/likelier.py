@@ -12,12 +12,13 @@ from unrelu.base.arrays import Array
 from unrelu.base.budget import phase
 from unrelu.base.tolerances import ESCALATE_AGREEMENT, REFINED_CONVERGED, REFINED_SAME
 from unrelu.judge.floor import unknowns_and_pairs
+from unrelu.loop.history import Verdict
 from unrelu.loop.run import Outcome
 from unrelu.loop.stopping import RelativeGradientNormBelow, StoppingRule
 from unrelu.problems.psd import PSDProblem
 from unrelu.starts.continuation import staircase
 
-__all__ = ["chosen_because", "likelier", "noise_share"]
+__all__ = ["chosen_because", "likelier", "noise_share", "squares_serve"]
 
 
 def likelier(task: Task, squares: Attempts, fresh: Callable[[], Array]) -> tuple[str, Outcome, tuple[str, ...], bool]:
@@ -45,6 +46,13 @@ def noise_share(plain: PSDProblem, value: float) -> float:
     unknowns, pairs = unknowns_and_pairs(plain)
     free = np.sqrt(pairs / max(pairs - unknowns, 1))
     return float(plain.misfit(value) / plain.norm * free)
+
+
+def squares_serve(task: Task, squares: Verdict, likelihood: Verdict) -> str:
+    """What to say where the loss was to be chosen, and the likelihood has no answer but the squares have one."""
+    if not task.either or likelihood.answered or not squares.answered:
+        return ""
+    return f"; the fit by likelihood ended {likelihood.code.value}, so that of the squares stands"
 
 
 def chosen_because(task: Task, plain: PSDProblem, squares: Attempts) -> str:

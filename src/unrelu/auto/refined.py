@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from unrelu.auto.by_piece import complete_by_piece
-from unrelu.auto.likelier import chosen_because, likelier, noise_share
+from unrelu.auto.likelier import chosen_because, likelier, noise_share, squares_serve
 from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Task
 from unrelu.base.arrays import Array
 from unrelu.base.budget import OutOfTime
@@ -43,6 +43,11 @@ def refined(task: Task) -> Attempts:
         words = f"{chosen_because(task, plain, squares)}{problem.loss.name} loss, tried {', '.join(tried)}"
         evidence = Fits(agreed, squares.outcome.verdict.code is Stop.FITTED_TO_NOISE, tried)
         best = replace(best, verdict=on_likelihood(problem, best, evidence, words))
+        stands = squares_serve(task, squares.outcome.verdict, best.verdict)
+        if stands:
+            said = squares.outcome.verdict
+            kept = replace(squares.outcome, verdict=Verdict(said.code, said.reason + stands))
+            return replace(squares, outcome=kept, problem=plain)
     else:
         best = judged(problem, best, task.solver, task.rng)
     return replace(squares, outcome=replace(best, history=task.history), start=name, tried=tried, problem=problem)

@@ -23,6 +23,7 @@ from unrelu.base.tolerances import (
 )
 from unrelu.data.limits import part_of
 from unrelu.judge.counting import underdetermined
+from unrelu.judge.runaway import unless_runaway
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome
 from unrelu.model.losses import Censored
@@ -90,6 +91,10 @@ class Leftover:
 
 def on_likelihood(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) -> Verdict:
     """The verdict on the best of the fits that were tried."""
+    return unless_runaway(problem, outcome.point, _on_fits(problem, outcome, evidence, words))
+
+
+def _on_fits(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) -> Verdict:
     said, ended = outcome.verdict.reason, outcome.verdict
     counted = underdetermined(problem, outcome, words)
     if counted is not None:

@@ -20,6 +20,7 @@ from unrelu.judge.floor import Floor, noiseless, rms, unknowns_and_pairs
 from unrelu.judge.held_out import HeldOut
 from unrelu.judge.likelihood import Fits, on_likelihood
 from unrelu.judge.remarks import contradiction
+from unrelu.judge.runaway import unless_runaway
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome, run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
@@ -115,7 +116,10 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
         point = seen_as.evaluate(outcome.point.factor)
         ended = replace(outcome, point=point, objective=point.value)
         return replace(outcome, verdict=_judged(seen_as, ended, solver, rng, words).verdict)
-    return _judged(problem, outcome, solver, rng, words)
+    ended = _judged(problem, outcome, solver, rng, words)
+    if ended.verdict.code is Stop.MAX_ITERATIONS:  # it was cut short, wherever it is
+        return ended
+    return replace(ended, verdict=unless_runaway(problem, ended.point, ended.verdict))
 
 
 def _judged(
@@ -171,6 +175,10 @@ def _on_convex(problem: PSDProblem, outcome: Outcome, words: str, rng: np.random
 
 def verdict_on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -> Verdict:
     """On the best of several starts."""
+    return unless_runaway(problem, outcome.point, _on_best(problem, outcome, evidence))
+
+
+def _on_best(problem: PSDProblem, outcome: Outcome, evidence: Evidence) -> Verdict:
     words = f"{problem.loss.name} loss, tried {_listed(evidence.tried)}"
     said = outcome.verdict.reason
     fits = noiseless(problem, outcome.point.value)

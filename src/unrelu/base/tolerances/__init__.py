@@ -333,6 +333,12 @@ LIKELIHOOD_ALL_NOISE = 0.9
 # Share of the entries that are sure to be seen, and may be missing by chance or by a fit that is off here and there.
 LIKELIHOOD_MISSING = 0.02
 
+# --- judge.runaway ---------------------------------------------------------------------------------------------------
+
+# A fit above rounding with an entry so many times the largest seen one has left the data behind: planted matrices with
+# noise stay below 10, real tables at too high a rank go to 10⁴ and on.
+RUNAWAY_TIMES = 100.0
+
 # --- auto.escalate ---------------------------------------------------------------------------------------------------
 
 # Two starts that end within this share of the same objective have found the same point.

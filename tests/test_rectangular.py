@@ -303,3 +303,54 @@ def test_bad_input_gets_one_sentence(arguments, sentence):
     options = {"X": np.abs(planted(9, 7, 1)[0]), "rank": 1, **arguments}
     with pytest.raises(unrelu.InputError, match=sentence):
         unrelu.complete_rectangular(options.pop("X"), options.pop("rank"), **options)
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(4)
+    M = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 20))
+    frame = pd.DataFrame(np.where(M >= 0, M, np.nan), [f"wine{i}" for i in range(30)], [f"acid{j}" for j in range(20)])
+    return frame, unrelu.complete_rectangular(frame, 2, rng=0)
+
+
+def test_a_table_comes_back_from_its_file(labelled, tmp_path):
+    frame, completion = labelled
+    completion.save(tmp_path / "table.npz")
+    again = unrelu.RectangularCompletion.load(tmp_path / "table.npz")
+    assert type(again) is unrelu.RectangularCompletion
+    assert again.shape == (30, 20)
+    assert again.column_labels == completion.column_labels
+    assert list(again.matrix().columns) == list(frame.columns)
+    assert list(again.matrix().index) == list(frame.index)
+    np.testing.assert_array_equal(again.matrix(), completion.matrix())
+    assert again.entries("wine3", "acid4") == completion.entries(3, 4)
+    given = again.with_data(frame)
+    np.testing.assert_array_equal(given.filled(), completion.filled())
+    np.testing.assert_array_equal(given.columns_determined, completion.columns_determined)
+
+
+def test_files_of_tables_and_of_matrices_are_told_apart(labelled, tmp_path):
+    _, completion = labelled
+    completion.save(tmp_path / "table.npz")
+    with pytest.raises(unrelu.InputError, match=r"table.npz holds a completed table.* call RectangularCompletion.load"):
+        unrelu.Completion.load(tmp_path / "table.npz")
+    unrelu.complete(np.ones((3, 3)), 1, rng=0).save(tmp_path / "matrix.npz")
+    with pytest.raises(
+        unrelu.InputError, match=r"matrix.npz holds a completed symmetric matrix.* call Completion.load"
+    ):
+        unrelu.RectangularCompletion.load(tmp_path / "matrix.npz")
+
+
+def test_other_data_are_not_taken_for_those_of_a_table(labelled, tmp_path):
+    frame, completion = labelled
+    completion.save(tmp_path / "table.npz")
+    again = unrelu.RectangularCompletion.load(tmp_path / "table.npz")
+    with pytest.raises(unrelu.InputError, match="labels"):
+        again.with_data(frame.iloc[::-1])
+    with pytest.raises(unrelu.InputError, match="labels"):
+        again.with_data(frame.iloc[:, ::-1])
+    with pytest.raises(unrelu.InputError, match="changed"):
+        again.with_data(2 * frame)
+    with pytest.raises(unrelu.InputError, match="must mark the 0 entries"):
+        again.with_data(frame, unknown=np.eye(30, 20, dtype=bool))

@@ -6,16 +6,15 @@ import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.auto.task import Attempt
 from unrelu.base.arrays import Array
-from unrelu.base.errors import CompletionWarning, InputError, unknown_name
+from unrelu.base.errors import CompletionWarning, unknown_name
 from unrelu.base.tolerances import FLOOR_FINISHED
-from unrelu.data.inputs import same_labels
 from unrelu.data.labels import as_positions
 from unrelu.data.observations import Observations
 from unrelu.data.terms import Terms
@@ -25,7 +24,7 @@ from unrelu.model.factors import Factors, Symmetric, TwoSided, positions_checked
 from unrelu.proofs.agreement import cleared
 from unrelu.proofs.determinacy import LEVELS
 from unrelu.proofs.intervals import Known, entry_bounds
-from unrelu.results.data_again import framed, marked, refuse_another_mask
+from unrelu.results.data_again import framed, marked, read_again, refuse_another_mask
 from unrelu.results.misfit import Misfit, largest_misfit
 from unrelu.results.saving import read_fields, write_fields
 from unrelu.results.summary import summary_of
@@ -87,6 +86,10 @@ class Completion:
     witnesses : Witnesses
         Who is asked which rows are determined, and for error bars.
     """
+
+    # What its file says that it holds, and which of its fields are labels.
+    kind: ClassVar[str] = "matrix"
+    labels_kept: ClassVar[tuple[str, ...]] = ("labels",)
 
     factor: Array
     verdict: Verdict
@@ -160,7 +163,7 @@ class Completion:
             ``nan`` blanks the entries that the data do not determine; see :attr:`determinacy`.
         """
         result = self._dense()
-        return framed(self._blanked(result) if _blank(undetermined) else result, self.source, self.labels)
+        return self._framed(self._blanked(result) if _blank(undetermined) else result)
 
     def filled(self, X: Any = None, undetermined: str = "keep") -> Any:
         """Seen entries as they were given (one seen one way round is copied to the other), the rest from the fit.
@@ -183,36 +186,26 @@ class Completion:
             for known in (*mirrored, observations.block(rows, whole)):
                 seen = ~np.isnan(known)
                 result[rows][seen] = known[seen]
-        return framed(result, self.source if X is None else X, self.labels)
+        return self._framed(result, X)
+
+    def _framed(self, values: Array, X: Any = None) -> Any:
+        """A matrix as the caller's was."""
+        return framed(values, self.source if X is None else X, self.labels)
 
     def seen_entries(self, X: Any = None) -> Observations:
         """What was seen, read again from the caller's matrix; refused if that has changed meanwhile."""
-        return self._read(X, Terms(threshold=None))
-
-    def _read(self, X: Any, terms: Terms) -> Observations:
-        matrix = self.source if X is None else X
-        if matrix is None:
-            raise InputError(
-                "this completion does not hold the seen entries; pass the matrix that was completed as X, or give it "
-                "back once and for all: completion = completion.with_data(X)"
-            )
-        same_labels(matrix, self.labels, "X", of="the completed matrix")
-        observations = Observations.of(matrix, terms)
-        if observations.size != self.size:
-            raise InputError(f"X must have {self.size} rows like the completed matrix, got {observations.size}")
-        if (observations.count, observations.norm) != self.seen:
-            raise InputError(
-                f"X has changed since it was completed ({self.seen[0]} entries then, {observations.count} now; "
-                "or their values differ); pass the matrix as it was"
-            )
-        return observations
+        return read_again(self, X, Terms(threshold=None))
 
     def with_data(self, X: Any, unknown: Any = None) -> Completion:
         """The same completion with the matrix it was made from: what :meth:`load` does not bring back."""
         self.seen_entries(X)
-        known = self.unknown_count if self.unknown is None else marked(self.unknown, self.size)
-        refuse_another_mask(unknown, self.size, known)
+        self._require_mask(unknown)
         return replace(self, source=X, unknown=unknown)
+
+    def _require_mask(self, unknown: Any) -> None:
+        """Refuse another mask than the one that the completion was made with."""
+        known = self.unknown_count if self.unknown is None else marked(self.unknown, self.shape)
+        refuse_another_mask(unknown, self.shape, known)
 
     def with_verdict(self, verdict: Verdict, undetermined_rows: NDArray[np.intp]) -> Completion:
         """The same completion with more to say; what was found out about its rows is kept."""
@@ -224,7 +217,7 @@ class Completion:
     def observed(self, X: Any = None) -> Observations:
         """What was seen and what absence says, read again from the caller's matrix."""
         more = self.entry_range, self.weights, self.spread
-        return self._read(X, Terms(self.threshold, self.side, self.unknown, *more))
+        return read_again(self, X, Terms(self.threshold, self.side, self.unknown, *more))
 
     @property
     def _rows(self) -> RowsKnown:
@@ -386,7 +379,7 @@ class Completion:
         write_fields(path, self)
 
     @classmethod
-    def load(cls, path: str | Path) -> Completion:
+    def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote; labels that are neither text nor integers come back as text."""
         return read_fields(path, cls)
 

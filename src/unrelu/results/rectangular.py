@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from unrelu.base.arrays import Array, Floats
 from unrelu.base.errors import InputError
 from unrelu.base.tolerances import FLOOR_NOISELESS
+from unrelu.data.inputs import same_label
 from unrelu.data.labels import as_positions
 from unrelu.data.observations import Observations
 from unrelu.data.table_observations import table_observations
@@ -21,6 +22,7 @@ from unrelu.placing.attach import attach_rows
 from unrelu.proofs.determinacy import LEVELS
 from unrelu.proofs.table import TableDeterminacy, determine_table
 from unrelu.results.completion import Completion
+from unrelu.results.data_again import framed
 from unrelu.results.witnesses import likelihood_of
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.likelihood import bars_of
@@ -35,6 +37,9 @@ class RectangularCompletion(Completion):
     Rows are named by ``labels``, columns by ``column_labels``, if the input had any. What a symmetric completion says
     of rows is said of rows and of columns here.
     """
+
+    kind: ClassVar[str] = "table"
+    labels_kept: ClassVar[tuple[str, ...]] = ("labels", "column_labels")
 
     column_labels: tuple[Any, ...] | None = None
 
@@ -57,10 +62,8 @@ class RectangularCompletion(Completion):
         require_memory(m * n * self.factor.itemsize, f"a {m}×{n} matrix")
         return self.factors.dense()
 
-    def _framed(self, values: Array) -> Any:
-        if hasattr(self.source, "index") and hasattr(self.source, "columns"):
-            return type(self.source)(values, index=self.source.index, columns=self.source.columns)
-        return values
+    def _framed(self, values: Array, X: Any = None) -> Any:
+        return framed(values, self.source if X is None else X, self.labels, self.column_labels)
 
     def filled(self, X: Any = None, undetermined: str = "keep") -> Any:
         """Seen entries as they were given, the rest from the fit; with ``nan`` what is not determined is blank."""
@@ -69,7 +72,7 @@ class RectangularCompletion(Completion):
         known = self.observed(X).block(slice(0, m), slice(m, m + n))
         seen = ~np.isnan(known)
         result[seen] = known[seen]
-        return self._framed(result)
+        return self._framed(result, X)
 
     def seen_entries(self, X: Any = None) -> Observations:
         """What was seen, read again from the caller's table; refused if that has changed meanwhile."""
@@ -81,6 +84,10 @@ class RectangularCompletion(Completion):
         if table is None:
             raise InputError("this completion does not hold the seen entries; give them back by with_data(X)")
         found = table_observations(table, threshold=self.threshold, seen=self.side, unknown=self.unknown)
+        if self.labels is not None and found.labels is not None:
+            both = (*self.labels, *(self.column_labels or ()))
+            if not all(same_label(one, label) for one, label in zip(found.labels, both, strict=False)):
+                raise InputError("X must carry the labels of the completed table in the same order; pass it as it was")
         if found.size != len(self.factor) or (found.count, found.norm) != self.seen:
             raise InputError("X has changed since it was completed, or is another table; pass it as it was")
         return found
@@ -189,6 +196,7 @@ class RectangularCompletion(Completion):
 
     def with_data(self, X: Any, unknown: Any = None) -> RectangularCompletion:
         """The same completion with the table it was made from: what a file does not bring back."""
+        self._require_mask(unknown)
         found = replace(self, source=X, unknown=unknown)
         found.observed()
         return found

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,7 +19,17 @@ from unrelu.results.witnesses import witnesses_for
 
 __all__ = ["read_fields", "write_fields"]
 
-Made = TypeVar("Made")
+
+class _Made(Protocol):
+    """What a class of completions says of its files."""
+
+    kind: ClassVar[str]
+    labels_kept: ClassVar[tuple[str, ...]]
+
+    def __init__(self, **fields: Any) -> None: ...
+
+
+Made = TypeVar("Made", bound=_Made)
 
 FORMAT = 1
 # Fields that are written as they are.
@@ -42,7 +51,12 @@ PLAIN = (
 )
 # What files from before a field was added have for it.
 SINCE = {"pairs": "auto", "side": "above", "seconds": 0.0, "cpu_seconds": 0.0, "symmetric": True}
-SINCE |= {"sigma": None, "sigma_given": False}
+SINCE |= {"sigma": None, "sigma_given": False, "kind": "matrix"}
+# What a file holds, in words, and the class that reads it.
+KINDS = {
+    "matrix": ("a completed symmetric matrix", "Completion"),
+    "table": ("a completed table", "RectangularCompletion"),
+}
 
 
 def write_fields(path: str | Path, completion: Any) -> None:
@@ -57,11 +71,14 @@ def write_fields(path: str | Path, completion: Any) -> None:
         "seen": list(completion.seen),
         "attempts": [finite(asdict(attempt)) for attempt in completion.attempts],
         "undetermined_rows": completion.undetermined_rows.tolist(),
-        "labels": None if completion.labels is None else [_plain(label) for label in completion.labels],
+        "kind": completion.kind,
         "unknown_count": completion.unknown_count
         if completion.unknown is None and completion.source is None
-        else marked(completion.unknown, completion.size),
+        else marked(completion.unknown, completion.shape),
     }
+    for name in completion.labels_kept:
+        labels = getattr(completion, name)
+        about[name] = None if labels is None else [_plain(label) for label in labels]
     own = {name: getattr(completion, name) for name in ("left", "right") if getattr(completion, name) is not None}
     about["threshold"], terms = pack_terms(completion)
     own |= terms
@@ -69,8 +86,8 @@ def write_fields(path: str | Path, completion: Any) -> None:
         np.savez(stream, factor=completion.factor, about=np.array(json.dumps(finite(about), allow_nan=False)), **own)
 
 
-def read_fields(path: str | Path, make: Callable[..., Made]) -> Made:
-    """What ``make`` makes of the fields in a file; whatever is wrong with it is one sentence."""
+def read_fields(path: str | Path, make: type[Made]) -> Made:
+    """A completion of the class ``make`` from the fields in a file; whatever is wrong with it is one sentence."""
     path = Path(path)
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
@@ -86,13 +103,16 @@ def read_fields(path: str | Path, make: Callable[..., Made]) -> Made:
         if about["format"] != FORMAT:
             raise InputError(f"{path.name} has format {about['format']}, this version reads {FORMAT}; save it anew")
         about = {**SINCE, **_representable(about)}
+        if about["kind"] != make.kind:
+            held, reader = KINDS.get(about["kind"], (about["kind"], "the version that wrote it"))
+            raise InputError(f"{path.name} holds {held}, and {make.__name__} reads others; call {reader}.load")
         return make(
             **arrays,
             **terms,
             **{name: about[name] for name in PLAIN},
             verdict=Verdict(Stop(about["verdict"]["code"]), about["verdict"]["reason"]),
             history=History([Record(**_representable(record)) for record in about["history"]]),
-            labels=None if about["labels"] is None else tuple(about["labels"]),
+            **{name: None if about[name] is None else tuple(about[name]) for name in make.labels_kept},
             seen=(int(about["seen"][0]), float(about["seen"][1])),
             undetermined_rows=np.array(about["undetermined_rows"], np.intp),
             unknown_count=about.get("unknown_count"),

@@ -21,19 +21,23 @@ from unrelu.auto.choices import (
     rank_checked,
     require_weighing,
     stopping_of,
+    structure_checked,
     truth_checked,
 )
 from unrelu.auto.escalate import SMALL
+from unrelu.auto.indefinite import indefinite_strategy
 from unrelu.auto.solving import cut_short
 from unrelu.auto.strategy import Once, Strategy, strategy_of
 from unrelu.auto.task import Attempts, Over, Task
 from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.base.generators import generator_of
+from unrelu.base.tolerances import FLOOR_NOISELESS
 from unrelu.data.labels import listed_rows
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.data.terms import Terms, kept_terms
+from unrelu.judge.definite import diagonal_hidden, not_definite
 from unrelu.judge.likelihood import bent_by_selection
 from unrelu.judge.remarks import remarks
 from unrelu.kernels.memory import require_memory
@@ -44,7 +48,7 @@ from unrelu.loop.run import Outcome
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import LOSSES, Loss
 from unrelu.results.completion import Completion
-from unrelu.results.witnesses import PSDWitnesses, Silent
+from unrelu.results.witnesses import witnesses_for
 from unrelu.solvers import Solver
 from unrelu.starts import Given
 from unrelu.uncertainty.noise import pairs_checked
@@ -75,6 +79,7 @@ def complete(
     progress: bool = False,
     kernel: Any = "auto",
     problem: Any = "psd",
+    structure: str = "psd",
 ) -> Completion:
     """Complete a symmetric positive semidefinite matrix of known rank from the entries beyond a threshold.
 
@@ -141,6 +146,9 @@ def complete(
     problem : callable, optional
         What makes the problem from observations, rank, loss and kernel, see :mod:`unrelu.problems`. ``psd``: symmetric
         positive semidefinite completion, the only one of which ``auto`` knows more than its value.
+    structure : {"psd", "indefinite"}, default "psd"
+        ``indefinite``: M = U D Uᵀ with D = diag(±1), for similarities that are not positive semidefinite; how many
+        columns have which sign is found from the data (:attr:`Completion.signs`).
 
     Returns
     -------
@@ -171,7 +179,7 @@ def complete(
     """
     loss, spread = loss_of_noise(loss, sigma)
     terms = Terms(threshold, seen, unknown, entry_range, weights, spread)
-    observations = Observations.of(X, terms)
+    observations = replace(Observations.of(X, terms), definite=structure_checked(structure) == "psd")
     n = observations.size
     rank = rank_checked(rank, n)
     strategy = strategy_of(method, _given(start))
@@ -181,8 +189,9 @@ def complete(
     pairs = pairs_checked(pairs)
     generator = generator_of(rng)
     _require_callable(callback)
-    posed = problem_of(problem)(observations, rank, loss_chosen, kernel_of(kernel))
+    posed = problem_of(problem, structure)(observations, rank, loss_chosen, kernel_of(kernel))
     posed = problem_checked(posed, strategy.solver)
+    strategy = indefinite_strategy(strategy) if structure == "indefinite" else strategy
     strategy = strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
     with Bar(posed, stopping) if progress else nullcontext() as bar:
@@ -258,16 +267,21 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
     """The answer to a task, in the caller's units."""
     problem, outcome, point = attempts.problem or task.problem, attempts.outcome, attempts.outcome.point
     observations, unit = problem.observations, problem.unit
-    misfit = problem.misfit_at(point) if problem.psd else problem.misfit(point.value)
+    ours = problem.psd or getattr(problem, "signs", None) is not None
+    misfit = problem.misfit_at(point) if ours else problem.misfit(point.value)
     root = observations.dtype.type(np.sqrt(unit))
     residual = misfit / problem.norm if problem.norm else (0.0 if misfit == 0 else float("inf"))
-    odd = remarks(observations, point.factor, residual) if problem.psd else []
+    odd = remarks(observations, point.factor, residual) if ours else []
     ended = _unless_bent(problem, outcome)
+    if problem.psd and residual > FLOOR_NOISELESS[observations.dtype.name]:
+        negative = not_definite(observations, problem.rank, np.random.default_rng(0))
+        negative = diagonal_hidden(observations) if negative is None and not ended.answered else negative
+        odd += [] if negative is None else [negative]
     said = "; ".join([ended.reason, *odd])
-    own = outcome.own if problem.psd else point.factors
+    own = outcome.own if ours else point.factors
     likelihood = (point.loss or problem.loss) if problem.loss.likelihood else None
     return Completion(
-        factor=(point.factor if problem.psd else point.factors.left) * root,
+        factor=(point.factor if ours else point.factors.left) * root,
         verdict=Verdict(ended.code, said),
         history=outcome.history,
         objective=in_units(point.value, unit, problem.value_power),
@@ -283,10 +297,11 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
         right=None if own is None else own.right * root,
         apart=outcome.apart,
         attempts=tuple(task.journal.attempts),
-        symmetric=problem.psd,
+        symmetric=ours,
+        signs=getattr(problem, "signs", None),
         sigma=None if likelihood is None else likelihood.noise,
         sigma_given=likelihood is not None and likelihood.noise_given,
-        witnesses=PSDWitnesses() if problem.psd else Silent(),
+        witnesses=witnesses_for(symmetric=ours, signed=ours and not problem.psd),
     )
 
 
@@ -304,7 +319,7 @@ def _given(start: Any) -> Any:
     """A factor or an earlier completion as a start; a name or a start stays what it is."""
     if isinstance(start, Completion):
         what, name = "the completion given as start", "an earlier completion"
-        return Given(start.factor, start.left, start.right, what, name=name)
+        return Given(start.factor, start.left, start.right, what, name=name, signs=start.signs)
     if isinstance(start, (np.ndarray, list)) or hasattr(start, "to_numpy"):
         return Given(start)
     return start

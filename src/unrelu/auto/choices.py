@@ -15,6 +15,7 @@ from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel, kernel_for
 from unrelu.loop.stopping import MaxIterations, StoppingRule
 from unrelu.model.losses import Censored, Loss
+from unrelu.problems.indefinite import IndefiniteProblem
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers import Solver
 
@@ -27,6 +28,7 @@ __all__ = [
     "rank_checked",
     "require_weighing",
     "stopping_of",
+    "structure_checked",
     "truth_checked",
 ]
 
@@ -116,10 +118,22 @@ def kernel_of(kernel: Any) -> Callable[[Observations, Loss], Kernel]:
     return kernel
 
 
-def problem_of(problem: Any) -> Callable[..., Any]:
-    """What makes the problem: the caller's own, or symmetric positive semidefinite completion."""
+STRUCTURES = {"psd": PSDProblem, "indefinite": IndefiniteProblem}
+
+
+def structure_checked(structure: Any) -> str:
+    """One of the names of :data:`STRUCTURES`."""
+    if not isinstance(structure, str) or structure not in STRUCTURES:
+        raise unknown_name("structure", structure, list(STRUCTURES))
+    return structure
+
+
+def problem_of(problem: Any, structure: str = "psd") -> Callable[..., Any]:
+    """What makes the problem: the caller's own, or symmetric completion with the structure that is named."""
     if isinstance(problem, str) and problem == "psd":
-        return PSDProblem
+        return STRUCTURES[structure]
+    if structure != "psd":
+        raise InputError(f"structure={structure!r} is a problem itself; drop structure=, or problem=")
     if not callable(problem):
         raise InputError(
             "problem must be 'psd', or a class or function that makes a problem from observations, rank, loss and "

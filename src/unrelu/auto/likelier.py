@@ -18,7 +18,7 @@ from unrelu.loop.stopping import RelativeGradientNormBelow, StoppingRule
 from unrelu.problems.psd import PSDProblem
 from unrelu.starts.continuation import staircase
 
-__all__ = ["chosen_because", "likelier", "noise_share", "squares_serve"]
+__all__ = ["begun_at", "chosen_because", "likelier", "noise_share", "squares_serve"]
 
 
 def likelier(task: Task, squares: Attempts, fresh: Callable[[], Array]) -> tuple[str, Outcome, tuple[str, ...], bool]:
@@ -30,7 +30,7 @@ def likelier(task: Task, squares: Attempts, fresh: Callable[[], Array]) -> tuple
     problem, plain = task.problem, squares.problem
     assert plain is not None
     named = f"{squares.start}, {plain.loss.name}"
-    begun = _begun(problem, plain.misfit(squares.outcome.point.value), plain)
+    begun = begun_at(problem, plain.misfit(squares.outcome.point.value), plain)
     found = [(named, replace(task, problem=begun).attempt(named, squares.outcome.point.factor, _rule(task)))]
     if found[-1][1].verdict.code not in CUT_SHORT:
         found += _further(task, found[0][1], fresh)
@@ -68,7 +68,7 @@ def _rule(task: Task) -> StoppingRule:
     return task.stopping | RelativeGradientNormBelow(REFINED_CONVERGED[task.problem.dtype.name])
 
 
-def _begun(problem: PSDProblem, misfit: float, plain: PSDProblem) -> PSDProblem:
+def begun_at(problem: PSDProblem, misfit: float, plain: PSDProblem) -> PSDProblem:
     """The problem with the noise that the squares have left, per number that is free."""
     if problem.loss.noise is None:
         return problem

@@ -23,7 +23,7 @@ from unrelu.problems.rectangular import balanced
 from unrelu.starts.continuation import shrunk, staircase, wider
 from unrelu.starts.spectral import Tailored
 
-__all__ = ["complete_table"]
+__all__ = ["complete_table", "searched"]
 
 # Further random starts, where the table is small.
 RESTARTS, SMALL = 12, 200
@@ -35,7 +35,7 @@ def complete_table(task: Task) -> Attempts:
     plain = problem.simpler or problem
     inner = task if plain is problem else replace(task, problem=plain, journal=Journal())
     try:
-        name, best, tried, agreed = _searched(inner)
+        name, best, tried, agreed = searched(inner)
     except (KeyboardInterrupt, OutOfTime):
         if inner is not task:
             task.journal.take(inner.journal)
@@ -110,7 +110,7 @@ def _starts(task: Task) -> Iterator[tuple[str, Callable[[Array | None], Array | 
         yield "random", random
 
 
-def _searched(task: Task) -> tuple[str, Outcome, tuple[str, ...], bool]:
+def searched(task: Task) -> tuple[str, Outcome, tuple[str, ...], bool]:
     """The best start with its outcome, all that were tried, and whether the lowest objective was found twice."""
     problem, best, start = task.problem, None, ""
     tried: list[str] = []

@@ -67,6 +67,8 @@ class Observations:
     scanned: Counts | None = field(default=None, repr=False)
     weights: Array | None = field(default=None, repr=False)
     spread: Array | None = field(default=None, repr=False)
+    # Whether the matrix is positive semidefinite, which tells something of its diagonal.
+    definite: bool = field(default=True, repr=False)
 
     @classmethod
     def of(cls, X: Any, terms: Terms | None = None, **said: Any) -> Observations:
@@ -186,9 +188,12 @@ class Observations:
     def restricted(self, rows: Indices) -> Observations:
         """What was seen among some of the rows, in the order given; nothing is checked again, and labels come along."""
         labels = None if self.labels is None else tuple(self.labels[i] for i in rows)
-        extras = (None if extra is None else part_of(extra, rows, rows) for extra in (self.weights, self.spread))
+        weights, spread = (
+            None if extra is None else part_of(extra, rows, rows) for extra in (self.weights, self.spread)
+        )
         limits = self.limits.part(rows, rows)
-        return Observations(self.source.part(rows, rows), limits, labels, self.diagonal_seen, None, *extras)
+        part = self.source.part(rows, rows)
+        return Observations(part, limits, labels, self.diagonal_seen, None, weights, spread, self.definite)
 
     def reordered(self, order: Indices) -> Observations:
         """All rows in another order: row ``order[k]`` becomes row k."""
@@ -304,6 +309,8 @@ class Observations:
         diagonal would be seen.
         """
         own, limits = np.arange(self.size), self.limits
+        if not self.definite:  # nothing is known of it, but that a diagonal of which nothing was seen is seldom hidden
+            return np.full(self.size, not self.diagonal_seen)
         if limits.uniform:
             low_or_none = (limits.threshold or 0.0) <= 0 or not self.diagonal_seen
             return np.full(self.size, limits.side == "below" and low_or_none)

@@ -157,7 +157,7 @@ def _absence_contradicts(problem: PSDProblem, outcome: Outcome) -> str | None:
     sure = missing = 0
     for rows in bands(n, n):
         values = observations.block(rows, slice(0, n))
-        fit = U[rows] @ U.T
+        fit = U[rows] @ problem.second(U).T
         off = np.abs(fit - limits.of(rows, slice(0, n)).over(problem.unit).nearest(fit))
         noise = 1.0 if observations.spread is None else part_of(observations.spread, rows, slice(0, n))
         far = off > FAR * sigma * noise

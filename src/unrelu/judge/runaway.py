@@ -25,11 +25,11 @@ def runaway(problem: PSDProblem, point: Point) -> str | None:
     observations, n = problem.observations, problem.size
     U, seen, fitted = point.factor.astype(np.float64), 0.0, 0.0
     everyone = slice(0, n)
-    largest = float(np.max(np.sum(U * U, axis=1)))
+    V, largest = problem.second(U), float(np.max(np.sum(U * U, axis=1)))
     if largest <= RUNAWAY_TIMES * problem.norm / np.sqrt(max(observations.count, 1)):
         return None  # no entry is larger than that, and some seen one is as large as their root mean square
     for rows in bands(n, n):
-        fit, exists = U[rows] @ U.T, observations.source.exists(rows, everyone)
+        fit, exists = U[rows] @ V.T, observations.source.exists(rows, everyone)
         far = float(fit.flat[np.argmax(np.abs(fit) if exists is None else np.abs(fit) * exists)])
         fitted = far if abs(far) > abs(fitted) else fitted
         values = observations.block(rows, everyone)

@@ -105,9 +105,10 @@ def judged(problem: PSDProblem, outcome: Outcome, solver: Solver[Any], rng: np.r
     A method with two factors is judged by its own estimate, which need not be near a positive semidefinite one.
     """
     words = f"{problem.loss.name} loss"
-    if not problem.psd:
+    scored = getattr(problem, "scored", False)  # a problem from outside need not know of it
+    if not (problem.psd or scored):
         return replace(outcome, verdict=_plainly(problem, outcome, words))
-    if problem.loss.likelihood:
+    if scored or problem.loss.likelihood:
         evidence = Fits(agreed=False, plain=False)
         return replace(outcome, verdict=on_likelihood(problem, outcome, evidence, words))
     if problem.simpler is not None:

@@ -13,6 +13,7 @@ from unrelu.base.errors import InputError
 
 __all__ = [
     "Factors",
+    "Signed",
     "Symmetric",
     "TwoSided",
     "align",
@@ -20,6 +21,7 @@ __all__ = [
     "distance",
     "entries",
     "nearest_psd",
+    "nearest_signed",
     "positions_checked",
     "products_apart",
     "relative_error",
@@ -38,14 +40,8 @@ class Factors:
     array([[1., 2.],
            [2., 4.]])
 
-    Another kind has ``left`` and ``right``, and says how it is multiplied; here UDUᵀ with signs D:
+    Another kind has ``left`` and ``right``, and says how it is multiplied:
 
-    >>> class Signed(Factors):
-    ...     def __init__(self, U, signs):
-    ...         self.left, self.right, self.signs = U * signs, U, signs
-    ...
-    ...     def times(self, root):
-    ...         return Signed(self.right * root, self.signs)
     >>> Signed(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([1, -1])).dense()
     array([[ 0., -2.],
            [-2., -4.]])
@@ -115,6 +111,33 @@ class Symmetric(Factors):
     def times(self, root: Any) -> Symmetric:
         """U multiplied by a number."""
         return Symmetric(self.factor * root)
+
+
+@dataclass(frozen=True, eq=False)
+class Signed(Factors):
+    """U D Uᵀ with D = diag(``signs``), each 1 or −1."""
+
+    factor: Array
+    signs: NDArray[Any]
+
+    @property
+    def left(self) -> Array:
+        """U."""
+        return self.factor
+
+    @property
+    def right(self) -> Array:
+        """UD."""
+        return self.factor * self.signs.astype(self.factor.dtype)
+
+    def dense(self) -> Array:
+        """U D Uᵀ, exactly symmetric."""
+        positive = self.signs > 0
+        return dense(self.factor[:, positive]) - dense(self.factor[:, ~positive])
+
+    def times(self, root: Any) -> Signed:
+        """U multiplied by a number."""
+        return Signed(self.factor * root, self.signs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,6 +270,43 @@ def nearest_psd(L: Array, R: Array, rank: int) -> tuple[Array, float]:
     apart = float(np.linalg.norm(core - small @ small.T))
     size = float(np.linalg.norm(small.T @ small))
     return U.astype(L.dtype), apart / size if size else (0.0 if apart == 0 else float("inf"))
+
+
+def nearest_signed(
+    L: Array, R: Array, rank: int, signs: tuple[int, ...] | None = None
+) -> tuple[Array, tuple[int, ...], float]:
+    """The factor U and signs D for which U D Uᵀ, of this rank, is nearest to LRᵀ; its relative distance.
+
+    It keeps the eigenvalues of the symmetric part that are largest in size, positive ones first; with given ``signs``
+    as many of each as these have, in their order.
+
+    Examples
+    --------
+    >>> L, R = np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([[1.0, -1.0], [0.0, -2.0]])
+    >>> U, signs, apart = nearest_signed(L, R, 2)
+    >>> signs, bool(np.allclose(U * signs @ U.T, L @ R.T)), apart < 1e-12
+    ((1, -1), True, True)
+    """
+    Q, T = np.linalg.qr(np.hstack([L, R]).astype(np.float64))
+    k = L.shape[1]
+    core = T[:, :k] @ T[:, k:].T
+    values, vectors = np.linalg.eigh((core + core.T) / 2)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    if signs is None:
+        chosen = np.sort(np.argsort(-np.abs(values), kind="stable")[:rank])
+        found = np.where(values[chosen] < 0, -1, 1)
+        found = np.concatenate([found, np.ones(rank - len(found), int)])
+    else:
+        found, up, down = np.array(signs), iter(range(len(values))), iter(range(len(values) - 1, -1, -1))
+        chosen = np.array([next(up if sign > 0 else down, 0) for sign in signs])
+    kept = np.maximum(values[chosen] * found[: len(chosen)], 0)
+    small = vectors[:, chosen] * np.sqrt(kept)
+    U = np.zeros((len(L), rank))
+    U[:, : small.shape[1]] = Q @ small
+    fitted = (small * found[: len(chosen)]) @ small.T
+    apart, size = float(np.linalg.norm(core - fitted)), float(np.linalg.norm(fitted))
+    relative = apart / size if size else (0.0 if apart == 0 else float("inf"))
+    return U.astype(L.dtype), tuple(int(sign) for sign in found), relative
 
 
 def align(U: Array, V: Array) -> Array:

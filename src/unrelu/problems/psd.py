@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -52,6 +52,10 @@ class PSDProblem:
 
     # Whether what is known of positive semidefinite matrices holds: proofs, noise from seen blocks, error bars.
     psd = True
+    # Whether noise is told from a wrong fit by what is left alone, where fully seen blocks say nothing of it.
+    scored = False
+    # Of the columns of U, where the fit is U D Uᵀ.
+    signs: tuple[int, ...] | None = None
 
     def __init__(
         self,
@@ -66,7 +70,7 @@ class PSDProblem:
         if self.loss.gathers and self.loss.noise is None:
             self.loss = self.loss.begun(self.observations.norm / np.sqrt(max(self.observations.count, 1)))
         self._kernel_for = kernel
-        self._elder: PSDProblem | None = None  # whose kernel serves here too
+        self._elder: Self | None = None  # whose kernel serves here too
         self._found_again: WeakKeyDictionary[Point, Any] = WeakKeyDictionary()
 
     @property
@@ -89,37 +93,37 @@ class PSDProblem:
         """float32 or float64, as the data."""
         return self.observations.dtype
 
-    def at_rank(self, rank: int) -> PSDProblem:
+    def at_rank(self, rank: int) -> Self:
         """The same data and loss at another rank; the kernel is shared."""
-        other = PSDProblem(self.observations, rank, self.loss, self._kernel_for)
+        other = self._made(self.observations, rank, self.loss, self._kernel_for)
         other._elder = self
         return other
 
-    def with_loss(self, loss: Loss) -> PSDProblem:
+    def with_loss(self, loss: Loss) -> Self:
         """The same data under other estimates; what the kernel holds of the data is shared."""
-        other = PSDProblem(self.observations, self.rank, loss, self._kernel_for)
+        other = self._made(self.observations, self.rank, loss, self._kernel_for)
         other.kernel = self.kernel.with_loss(loss)
         return other
 
     @cached_property
-    def simpler(self) -> PSDProblem | None:
+    def simpler(self) -> Self | None:
         """The same data in squares, by which a fit under another loss is judged; None if the loss is a square."""
         loss = square_instead(self.loss, self.observations.limits)
-        return None if loss is None else PSDProblem(self.observations, self.rank, loss)
+        return None if loss is None else self._made(self.observations, self.rank, loss)
 
-    def under(self, loss: Loss) -> PSDProblem:
+    def under(self, loss: Loss) -> Self:
         """The simpler problem if that has this loss, else itself."""
         return self.simpler if self.simpler is not None and self.simpler.loss == loss else self
 
-    def under_likelihood(self, loss: Loss) -> PSDProblem:
+    def under_likelihood(self, loss: Loss) -> Self:
         """The same data and unknown under another loss."""
-        return type(self)(self.observations, self.rank, loss)
+        return self._made(self.observations, self.rank, loss)
 
-    def at(self, point: Point) -> PSDProblem:
+    def at(self, point: Point) -> Self:
         """The problem that a point was measured in: this one, but for what is estimated along the way."""
         return self if point.loss is None or point.loss == self.loss else self.with_loss(point.loss)
 
-    def renewed(self, point: Point) -> tuple[PSDProblem, Point]:
+    def renewed(self, point: Point) -> tuple[Self, Point]:
         """Problem and point with the estimates brought up to date, if F falls by that."""
         assert point.sums is not None
         here = self.at(point)
@@ -130,12 +134,16 @@ class PSDProblem:
         found = there.evaluate(point.factor)
         return (there, found) if found.value < point.value else (here, point)
 
-    def among(self, observations: Observations, rank: int | None = None) -> PSDProblem:
+    def among(self, observations: Observations, rank: int | None = None) -> Self:
         """The same loss and kind of kernel for other data."""
-        return PSDProblem(observations, rank or self.rank, self.loss, self._kernel_for)
+        return self._made(observations, rank or self.rank, self.loss, self._kernel_for)
+
+    def _made(self, observations: Observations, rank: int, loss: Loss, kernel: Any = kernel_for) -> Self:
+        """A problem of the same kind."""
+        return type(self)(observations, rank, loss, kernel)
 
     @property
-    def seen_only(self) -> PSDProblem:
+    def seen_only(self) -> Self:
         """The same problem with nothing known of unseen entries."""
         return self.among(self.observations.seen_only)
 
@@ -189,6 +197,10 @@ class PSDProblem:
         eps = float(np.finfo(self.dtype).eps)
         offset = self.size**2 * self.loss.in_units(self.unit).offset
         return 4 * eps * (abs(point.value) + offset + 2 * self.stiffness * eps * self.norm**2)
+
+    def second(self, U: Array) -> Array:
+        """V, where the fit is UVᵀ: U itself."""
+        return U
 
     def evaluate(self, U: Array) -> Point:
         """F and its gradient at U, in one pass."""

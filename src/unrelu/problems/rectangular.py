@@ -50,6 +50,7 @@ class RectangularProblem(PSDProblem):
     """
 
     psd = False
+    scored = True
 
     def __init__(
         self,

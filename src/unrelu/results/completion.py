@@ -20,10 +20,8 @@ from unrelu.data.observations import Observations
 from unrelu.data.terms import Terms
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Stop, Verdict
-from unrelu.model.factors import Factors, Symmetric, TwoSided, positions_checked
-from unrelu.proofs.agreement import cleared
+from unrelu.model.factors import Factors, Signed, Symmetric, TwoSided, positions_checked
 from unrelu.proofs.determinacy import LEVELS
-from unrelu.proofs.intervals import Known, entry_bounds
 from unrelu.results.data_again import framed, marked, read_again, refuse_another_mask
 from unrelu.results.misfit import Misfit, largest_misfit
 from unrelu.results.saving import read_fields, write_fields
@@ -82,7 +80,9 @@ class Completion:
     attempts : tuple of Attempt
         Every start that ``auto`` tried, with the objective it ended at; empty for a named method. None ended lower.
     symmetric : bool
-        Whether the matrix is UUᵀ; else it is LRᵀ, with ``left`` and ``right``.
+        Whether the matrix is UUᵀ or U D Uᵀ; else it is LRᵀ, with ``left`` and ``right``.
+    signs : tuple of 1 and −1, or None
+        The diagonal of D, where ``structure="indefinite"`` was asked for.
     witnesses : Witnesses
         Who is asked which rows are determined, and for error bars.
     """
@@ -120,6 +120,7 @@ class Completion:
     sigma_given: bool = False
     attempts: tuple[Attempt, ...] = ()
     symmetric: bool = True
+    signs: tuple[int, ...] | None = None
     witnesses: Witnesses = field(default_factory=PSDWitnesses)
     unknown_count: int | None = None
 
@@ -131,6 +132,8 @@ class Completion:
     @property
     def factors(self) -> Factors:
         """The completed matrix as its factors: UUᵀ, or LRᵀ if it is not symmetric."""
+        if self.signs is not None:
+            return Signed(self.factor, np.array(self.signs))
         if self.symmetric or self.left is None or self.right is None:
             return Symmetric(self.factor)
         return TwoSided(self.left, self.right)
@@ -217,7 +220,8 @@ class Completion:
     def observed(self, X: Any = None) -> Observations:
         """What was seen and what absence says, read again from the caller's matrix."""
         more = self.entry_range, self.weights, self.spread
-        return read_again(self, X, Terms(self.threshold, self.side, self.unknown, *more))
+        found = read_again(self, X, Terms(self.threshold, self.side, self.unknown, *more))
+        return replace(found, definite=self.signs is None)
 
     @property
     def _rows(self) -> RowsKnown:
@@ -267,10 +271,8 @@ class Completion:
         the data, as with noise, nothing is proved, and the first three are all there is.
         """
         i, j = self._places(rows, cols)
-        observations, error, found = self._rows.observations, self._rows.error, self._rows.determinacy
-        factor, _ = cleared(observations, self.factor.astype(np.float64) / np.sqrt(observations.unit))
-        low, high = entry_bounds(Known.of(observations, factor, error, found), i.ravel(), j.ravel())
-        return low.reshape(i.shape) * observations.unit, high.reshape(i.shape) * observations.unit
+        low, high = self.witnesses.bounds(self, self._rows, i.ravel(), j.ravel())
+        return low.reshape(i.shape), high.reshape(i.shape)
 
     def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows and columns as positions 0…n−1, from positions or labels."""

@@ -46,12 +46,13 @@ PLAIN = (
     "seconds",
     "cpu_seconds",
     "symmetric",
+    "signs",
     "sigma",
     "sigma_given",
 )
 # What files from before a field was added have for it.
 SINCE = {"pairs": "auto", "side": "above", "seconds": 0.0, "cpu_seconds": 0.0, "symmetric": True}
-SINCE |= {"sigma": None, "sigma_given": False, "kind": "matrix"}
+SINCE |= {"sigma": None, "sigma_given": False, "kind": "matrix", "signs": None}
 # What a file holds, in words, and the class that reads it.
 KINDS = {
     "matrix": ("a completed symmetric matrix", "Completion"),
@@ -109,7 +110,8 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
         return make(
             **arrays,
             **terms,
-            **{name: about[name] for name in PLAIN},
+            **{name: about[name] for name in PLAIN}
+            | {"signs": None if about["signs"] is None else tuple(about["signs"])},
             verdict=Verdict(Stop(about["verdict"]["code"]), about["verdict"]["reason"]),
             history=History([Record(**_representable(record)) for record in about["history"]]),
             **{name: None if about[name] is None else tuple(about[name]) for name in make.labels_kept},
@@ -117,7 +119,7 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
             undetermined_rows=np.array(about["undetermined_rows"], np.intp),
             unknown_count=about.get("unknown_count"),
             attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
-            witnesses=witnesses_for(symmetric=about["symmetric"]),
+            witnesses=witnesses_for(symmetric=about["symmetric"], signed=about["signs"] is not None),
         )
     except FileNotFoundError:
         raise InputError(f"no such file: {path}") from None

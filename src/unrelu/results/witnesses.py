@@ -12,26 +12,33 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.errors import InputError
+from unrelu.base.tolerances import FLOOR_NOISELESS, TABLE_AGREES
+from unrelu.data.mirrored import as_table
 from unrelu.data.observations import Observations
 from unrelu.judge.remarks import beyond_rank
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop, Verdict
 from unrelu.model.losses import Censored, Loss
-from unrelu.proofs.determinacy import NO, Determinacy
+from unrelu.proofs.agreement import cleared
+from unrelu.proofs.determinacy import NO, PROVED, Determinacy
 from unrelu.proofs.determine import determine
 from unrelu.proofs.direct import DataError
+from unrelu.proofs.intervals import Known, entry_bounds
+from unrelu.proofs.table import determine_table
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.likelihood import bars_of
 from unrelu.uncertainty.rivals import rows_with_rivals
 
-__all__ = ["PSDWitnesses", "RowsKnown", "Silent", "Witnesses", "likelihood_of", "witnesses_for"]
+__all__ = ["IndefiniteWitnesses", "PSDWitnesses", "RowsKnown", "Silent", "Witnesses", "likelihood_of", "witnesses_for"]
 
 
 class _Answer(Protocol):
     """What witnesses need to know of a completion."""
 
     factor: NDArray[np.floating[Any]]
+    factors: Any
     left: NDArray[np.floating[Any]] | None
     residual: float
     verdict: Verdict
@@ -54,13 +61,16 @@ class RowsKnown:
 
 
 class Witnesses(Protocol):
-    """Two questions about a completion, each with what was seen."""
+    """Three questions about a completion, each with what was seen."""
 
     def rows(self, completion: Any, observations: Observations) -> RowsKnown:
         """Which rows the data determine."""
 
     def error_bars(self, completion: Any, seen: Observations, determined: NDArray[np.bool_]) -> ErrorBars:
         """How far noise moves the entries, of determined rows."""
+
+    def bounds(self, completion: Any, known: RowsKnown, rows: Indices, cols: Indices) -> tuple[Floats, Floats]:
+        """Between which numbers single entries are sure to lie."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,49 @@ class PSDWitnesses:
         rank = completion.factor.shape[1]
         doubt = beyond_rank(rank) if completion.verdict.code is Stop.BEST_OF_RANK else None
         options = dict(pairs=completion.pairs, determined=determined, doubt=doubt)
-        return bars_of(completion.factor, seen, likelihood_of(completion), **options)
+        return bars_of(completion.factors, seen, likelihood_of(completion), **options)
+
+    def bounds(self, completion: _Answer, known: RowsKnown, rows: Indices, cols: Indices) -> tuple[Floats, Floats]:
+        """By :func:`unrelu.proofs.intervals.entry_bounds`."""
+        observations = known.observations
+        factor, _ = cleared(observations, completion.factor.astype(np.float64) / np.sqrt(observations.unit))
+        told = Known.of(observations, factor, known.error, known.determinacy)
+        low, high = entry_bounds(told, rows, cols)
+        return low * observations.unit, high * observations.unit
+
+
+@dataclass(frozen=True)
+class IndefiniteWitnesses(PSDWitnesses):
+    """Of a symmetric completion with signs: what is proved of it as a table, and the curvature of the fit."""
+
+    def rows(self, completion: _Answer, observations: Observations) -> RowsKnown:
+        """A row is determined if it is, as a row and as a column, in one body of the table."""
+        size, rank = completion.factor.shape
+        table = as_table(observations)
+        left, right = completion.factors.left, completion.factors.right
+        factor = np.vstack([left, right]).astype(np.float64) / np.sqrt(table.unit)
+        rng = np.random.default_rng([size, rank])  # the same question, the same answer
+        exact = completion.residual <= FLOOR_NOISELESS[completion.factor.dtype.name]
+        with owning_the_cores():
+            found = determine_table(table, factor, rng, at_floor=completion.at_floor, exact=exact)
+        together = found.components[:size] == found.components[size:]
+        rank_of = np.where(together, np.minimum(found.rank_of[:size], found.rank_of[size:]), NO)
+        components = np.where(together, found.components[:size], -1)
+        known = Determinacy(rank_of, components, [], found.proofs, found.agrees)
+        return RowsKnown(observations, DataError.of(observations, rank, None), known)
+
+    def bounds(self, completion: _Answer, known: RowsKnown, rows: Indices, cols: Indices) -> tuple[Floats, Floats]:
+        """What is proved, with room for rounding; else what was seen, and what absence says."""
+        low, high = _told(known, rows, cols)
+        levels = known.determinacy.of_entries(rows, cols, np.zeros(len(rows), bool))
+        sure = (levels == PROVED) & (low < high)
+        left, right = (side.astype(np.float64) for side in (completion.factors.left, completion.factors.right))
+        fit = np.einsum("ek,ek->e", left[rows], right[cols])
+        sizes = np.linalg.norm(left, axis=1)
+        room = TABLE_AGREES[completion.factor.dtype.name] * np.maximum(sizes[rows] * sizes[cols], np.mean(sizes) ** 2)
+        low = np.where(sure, np.maximum(low, fit - room), low)
+        high = np.where(sure, np.minimum(high, fit + room), high)
+        return np.minimum(low, high), np.maximum(low, high)
 
 
 @dataclass(frozen=True)
@@ -107,6 +159,15 @@ class Silent:
         """There are none."""
         raise InputError("error bars are known for positive semidefinite completions only; this one has two factors")
 
+    def bounds(self, completion: _Answer, known: RowsKnown, rows: Indices, cols: Indices) -> tuple[Floats, Floats]:
+        """What was seen, and what absence says of the rest; here (i, j) and (j, i) may differ."""
+        observations = known.observations
+        values = observations.source.at(rows, cols).astype(np.float64)
+        unseen, told = np.isnan(values), observations.told_at(rows, cols)
+        low, high = observations.limits.at(rows, cols, observations.source.shape)
+        low, high = np.where(told, low, -np.inf), np.where(told, high, np.inf)
+        return np.where(unseen, low, values), np.where(unseen, high, values)
+
 
 def likelihood_of(completion: Any) -> Loss | None:
     """The likelihood that was fitted, at its noise level; None for squares."""
@@ -115,6 +176,19 @@ def likelihood_of(completion: Any) -> Loss | None:
     return Censored(completion.sigma) if completion.sigma_given else Censored(level=completion.sigma)
 
 
-def witnesses_for(*, symmetric: bool) -> Witnesses:
-    """Who knows of a completion UUᵀ, or of one with two factors."""
+def witnesses_for(*, symmetric: bool, signed: bool = False) -> Witnesses:
+    """Who knows of a completion UUᵀ, of one with signs, or of one with two factors."""
+    if signed:
+        return IndefiniteWitnesses()
     return PSDWitnesses() if symmetric else Silent()
+
+
+def _told(known: RowsKnown, rows: Indices, cols: Indices) -> tuple[Floats, Floats]:
+    """The value of a seen pair, and the limits of an absent one, in the caller's units."""
+    low, high = np.empty((2, len(rows)))
+    observations = known.observations
+    for k, (i, j) in enumerate(zip(rows, cols, strict=True)):
+        value, seen = observations.pairs(np.array([i]), np.array([j]))
+        ends = (value, value) if seen[0, 0] else observations.bounds(np.array([i]), np.array([j]), seen)
+        low[k], high[k] = (float(end[0, 0]) * observations.unit for end in ends)
+    return low, high

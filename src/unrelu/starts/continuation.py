@@ -42,7 +42,8 @@ def lowest_residual_eigenpair(problem: PSDProblem, factor: Array) -> tuple[float
     """The most negative eigenvalue of S ∘ (UUᵀ − T) with its vector: the direction in which adding rank helps most.
 
     ∇F = (S ∘ (UUᵀ − T))U vanishes at a stationary point. If no eigenvalue is negative there either, U is a global
-    minimiser over positive semidefinite matrices of every rank, F being convex in UUᵀ.
+    minimiser over positive semidefinite matrices of every rank, F being convex in UUᵀ. Where columns may have either
+    sign, the eigenvalue that is largest in size, as a negative one.
     """
     n = problem.size
 
@@ -51,11 +52,13 @@ def lowest_residual_eigenpair(problem: PSDProblem, factor: Array) -> tuple[float
 
     if n < 50:
         values, vectors = np.linalg.eigh(times(np.eye(n, dtype=problem.dtype)).astype(np.float64))
-        return float(values[0]), vectors[:, 0].astype(problem.dtype)
+        first = 0 if problem.signs is None else int(np.argmax(np.abs(values)))
+        return -abs(float(values[first])) if first else float(values[0]), vectors[:, first].astype(problem.dtype)
     operator = LinearOperator((n, n), matvec=times, matmat=times, dtype=problem.dtype)
     start = np.random.default_rng(0).standard_normal(n).astype(problem.dtype)
-    values, vectors = eigsh(operator, k=1, which="SA", v0=start, tol=CONTINUATION_LANCZOS_TOL)
-    return float(values[0]), vectors[:, 0]
+    which = "SA" if problem.signs is None else "LM"
+    values, vectors = eigsh(operator, k=1, which=which, v0=start, tol=CONTINUATION_LANCZOS_TOL)
+    return float(values[0]) if problem.signs is None else -abs(float(values[0])), vectors[:, 0]
 
 
 def wider(problem: PSDProblem, factor: Array) -> Array:

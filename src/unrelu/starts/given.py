@@ -24,6 +24,7 @@ class Given(Start):
     right: Array | None = None
     what: str = "start"  # what messages call it
     name: str = field(default="a given factor", kw_only=True)  # type: ignore[misc]
+    signs: tuple[int, ...] | None = field(default=None, kw_only=True)  # of its columns, where the matrix is U D Uᵀ
 
     def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
         """The factor, if it can be a start of this problem."""

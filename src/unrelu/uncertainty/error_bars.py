@@ -16,7 +16,7 @@ from unrelu.data.observations import Observations
 from unrelu.data.pieces import pieces
 from unrelu.kernels import Kernel
 from unrelu.kernels.threads import owning_the_cores
-from unrelu.model import factors
+from unrelu.model.factors import Factors, Signed, Symmetric, positions_checked
 from unrelu.problems.psd import PSDProblem
 from unrelu.uncertainty import selection
 from unrelu.uncertainty.beyond_linear import BeyondLinear
@@ -77,8 +77,8 @@ class ErrorBars:
 
     Parameters
     ----------
-    factor : ndarray of shape (n, r)
-        U, a minimum of F.
+    factor : ndarray of shape (n, r), or Factors
+        U, a minimum of F; or with its signs, if the matrix is U D Uᵀ.
     observations : Observations
         What it was fitted to; what absence says is not used.
     pairs : {"auto", "one", "independent"}
@@ -107,7 +107,7 @@ class ErrorBars:
 
     def __init__(
         self,
-        factor: Array,
+        factor: Array | Factors,
         observations: Observations,
         *,
         pairs: str = "auto",
@@ -115,7 +115,9 @@ class ErrorBars:
         doubt: str | None = None,
         rng: Any = 0,
     ) -> None:
-        factor = np.asarray(factor)
+        # A step d of U changes U D Uᵀ by uᵢ·d'ⱼ + uⱼ·d'ᵢ with d' = dD: to first order all is as for UUᵀ.
+        self.signs = getattr(factor, "signs", 1.0)
+        factor = np.asarray(factor.left if isinstance(factor, Factors) else factor)
         n = observations.size
         if factor.ndim != 2 or len(factor) != n:
             raise InputError(f"factor must have one row for each of the {n} of the data, got shape {factor.shape}")
@@ -128,6 +130,10 @@ class ErrorBars:
         self.doubt = doubt
         self._seed = int(np.random.default_rng(rng).integers(1 << 62))
         self._used: str | None = None
+
+    def _as_factors(self, U: Array) -> Factors:
+        """The fit, or some of its rows."""
+        return Symmetric(U) if np.ndim(self.signs) == 0 else Signed(U, np.asarray(self.signs))
 
     @property
     def noise(self) -> Noise:
@@ -169,7 +175,7 @@ class ErrorBars:
         listening = among.with_limits(whole.limits.part(fit.kept, fit.kept))
         U = self.factor[fit.kept] / self.factor.dtype.type(np.sqrt(fit.unit))
         with owning_the_cores():
-            moved = np.abs(selection.shifts(self._system(), listening, U, sigma, i[some], j[some]))
+            moved = np.abs(selection.shifts(self._system(), listening, self._as_factors(U), sigma, i[some], j[some]))
             errors = np.sqrt(self._variances(a[some], b[some], EXACT if exact else ROWS))
         return float(np.median(moved / np.maximum(errors, np.finfo(float).tiny)))
 
@@ -184,7 +190,7 @@ class ErrorBars:
         if method not in ("auto", *METHODS):
             raise unknown_name("method of error bars", method, ["auto", *METHODS])
         n = self.observations.size
-        i, j = np.broadcast_arrays(*(factors.positions_checked(index, n) % n for index in (rows, cols)))
+        i, j = np.broadcast_arrays(*(positions_checked(index, n) % n for index in (rows, cols)))
         errors = self._errors(i.ravel(), j.ravel(), method).astype(self.factor.dtype)
         return errors.reshape(i.shape)[()]
 
@@ -204,7 +210,7 @@ class ErrorBars:
             raise InputError(f"level must be a probability between 0 and 1, such as 0.95; got {level!r}")
         from scipy.special import stdtrit  # takes a while to import
 
-        centre = factors.entries(self.factor, rows, cols)
+        centre = self._as_factors(self.factor).entries(rows, cols)
         errors = self.standard_errors(rows, cols, method=method)
         freedom = self.noise.degrees_of_freedom
         half = errors * errors.dtype.type(stdtrit(freedom, (1 + level) / 2) if freedom > 0 else 1.0)
@@ -279,17 +285,17 @@ class ErrorBars:
         if observations.plain:
             return kernel, self._one
         # A weight says how often an entry counts, and a pair of one measurement counts once.
-        weighed: Any = InformationKernel(kernel, Information(observations.seen_only, U, 1.0, self._one))
+        weighed: Any = InformationKernel(kernel, Information(observations.seen_only, U, 1.0, self._one, self.signs))
         return weighed, False
 
     def _times(self, i: Indices, j: Indices) -> Any:
         """How often some pairs count."""
         if self.observations.plain:
             return self.observations.times_seen(i, j)
-        return Information(self.observations.seen_only, self.factor, 1.0, self._one).at(i, j)
+        return Information(self.observations.seen_only, self.factor, 1.0, self._one, self.signs).at(i, j)
 
-    def _noise(self, kernel: Kernel, observations: Observations, U: Array, rows: RowFormula, frames: int) -> Noise:
-        return noise_of_residuals(kernel, observations, U, rows, frames, self._one)
+    def _noise(self, kernel: Kernel, observations: Observations, fit: Factors, rows: RowFormula, frames: int) -> Noise:
+        return noise_of_residuals(kernel, observations, fit, rows, frames, self._one)
 
     def _among(self, kept: Indices) -> Observations | None:
         """What was seen among some of the rows; None if that is nothing."""
@@ -316,7 +322,7 @@ class ErrorBars:
                 place[kept] = np.arange(len(kept))
                 for number, part in enumerate(parts):
                     piece[kept[part]] = number
-                noise = self._noise(kernel, observations, U, rows, len(parts))
+                noise = self._noise(kernel, observations, self._as_factors(U), rows, len(parts))
                 fit = _Fit(place, piece, kept, rows, noise, accurate=False, unit=observations.unit)
                 if noise.degrees_of_freedom <= 0:
                     return fit

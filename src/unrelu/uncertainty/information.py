@@ -41,16 +41,19 @@ class Information:
         In units of ``observations.unit``.
     one : bool
         Whether (i, j) and (j, i) are one measurement.
+    signs : ndarray of shape (r,), optional
+        Of the columns, where the fit is indefinite.
     """
 
     observations: Observations
     factor: Array
     sigma: float
     one: bool
+    signs: Any = 1.0
 
     def of_pairs(self, pairs: PairsSeen) -> NDArray[np.float64]:
         """Of a block; a diagonal entry twice, as blocks have it."""
-        fit = (self.factor[pairs.rows] @ self.factor[pairs.cols].T).astype(np.float64)
+        fit = (self.factor[pairs.rows] * self.signs @ self.factor[pairs.cols].T).astype(np.float64)
         if self._alike:
             counts = (pairs.seen if pairs.absent is None else pairs.seen + pairs.absent).astype(np.float64)
             counts = np.minimum(counts, 1) if self.one else counts
@@ -65,7 +68,7 @@ class Information:
     def at(self, i: Indices, j: Indices) -> Floats:
         """Of single pairs; a diagonal entry once."""
         observations = self.observations
-        fit = np.einsum("ek,ek->e", self.factor[i].astype(np.float64), self.factor[j])
+        fit = np.einsum("ek,ek->e", self.factor[i].astype(np.float64) * self.signs, self.factor[j])
         if self._alike:
             counts = observations.times_told(i, j).astype(np.float64)
             ends = observations.limits.at(i, j, observations.source.shape)

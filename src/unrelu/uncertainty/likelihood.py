@@ -9,6 +9,7 @@ import numpy as np
 from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel
+from unrelu.model.factors import Factors
 from unrelu.model.losses import Loss, squared_loss
 from unrelu.problems.psd import PSDProblem
 from unrelu.uncertainty.error_bars import ErrorBars
@@ -49,7 +50,7 @@ class LikelihoodBars(ErrorBars):
     """
 
     def __init__(
-        self, factor: Array, observations: Observations, *, sigma: float, given: bool = False, **options: Any
+        self, factor: Array | Factors, observations: Observations, *, sigma: float, given: bool = False, **options: Any
     ) -> None:
         super().__init__(factor, observations, **options)
         self.sigma, self.given = float(sigma), given
@@ -59,7 +60,7 @@ class LikelihoodBars(ErrorBars):
         return 0.0
 
     def _information(self, observations: Observations, U: Array, one: bool) -> Information:
-        return Information(observations, U, self.sigma / observations.unit, one)
+        return Information(observations, U, self.sigma / observations.unit, one, self.signs)
 
     def _kernel(self, observations: Observations, U: Array) -> tuple[Kernel, bool]:
         plain = PSDProblem(observations, U.shape[1], squared_loss(observations.limits)).kernel
@@ -73,8 +74,8 @@ class LikelihoodBars(ErrorBars):
         U = self.factor / self.factor.dtype.type(np.sqrt(observations.unit))
         return self._information(observations, U, self._one).at(i, j)
 
-    def _noise(self, kernel: Any, observations: Observations, U: Array, rows: RowFormula, frames: int) -> Noise:
-        count, _, _ = pair_residuals(kernel.inner, U)
+    def _noise(self, kernel: Any, observations: Observations, fit: Factors, rows: RowFormula, frames: int) -> Noise:
+        count, _, _ = pair_residuals(kernel.inner, fit.left, fit.right)
         m, r = rows.basis.shape
         values = count if self._one else observations.count
         pairs = "one" if self._one else "independent"
@@ -82,7 +83,7 @@ class LikelihoodBars(ErrorBars):
         return noise_of_likelihood(self.sigma, self.given, values, unknowns, pairs)
 
 
-def bars_of(factor: Array, observations: Observations, loss: Loss | None, **options: Any) -> ErrorBars:
+def bars_of(factor: Array | Factors, observations: Observations, loss: Loss | None, **options: Any) -> ErrorBars:
     """The error bars of a fit under a likelihood, or in squares if there is none."""
     if loss is None or loss.noise is None:
         return ErrorBars(factor, observations, **options)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from unrelu.base.arrays import Array
 from unrelu.base.errors import unknown_name
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel
+from unrelu.model.factors import Factors
 from unrelu.uncertainty.passes import pair_residuals
 from unrelu.uncertainty.sensitivity import RowFormula
 
@@ -52,13 +52,13 @@ def pairs_checked(pairs: Any) -> str:
 
 
 def noise_of_residuals(
-    kernel: Kernel, observations: Observations, U: Array, rows: RowFormula, frames: int, one: bool
+    kernel: Kernel, observations: Observations, fit: Factors, rows: RowFormula, frames: int, one: bool
 ) -> Noise:
     """σ̂² = Σ residual² over the degrees of freedom; ``frames`` pieces have a rotation of their own each.
 
     ``one``: whether a pair carries one noise. With weights σ̂ is that of an entry of weight 1.
     """
-    count, once, weighted = pair_residuals(kernel, U)
+    count, once, weighted = pair_residuals(kernel, fit.left, fit.right)
     m, r = rows.basis.shape
     unknowns = m * r - frames * observations.frame_numbers(r)  # every piece has a frame of its own: it does not count
     once = once if observations.plain else weighted

@@ -63,14 +63,16 @@ def _squared(pairs: PairsSeen) -> NDArray[np.uint8]:
     return weights
 
 
-def pair_residuals(kernel: Kernel, U: Array) -> tuple[int, float, float]:
+def pair_residuals(kernel: Kernel, U: Array, V: Array | None = None) -> tuple[int, float, float]:
     """How many distinct pairs were seen, and Σ (u_i·u_j − mean)² over them: each once, and as often as it was seen.
 
-    U is in units of the square root of ``observations.unit``, and so are the sums in units of its square.
+    U is in units of the square root of ``observations.unit``, and so are the sums in units of its square. The fit is
+    UVᵀ, with V = U unless it is given.
     """
+    V = U if V is None else V
 
     def visit(pairs: PairsSeen) -> tuple[int, float, float]:
-        gap = (U[pairs.rows] @ U[pairs.cols].T - pairs.target).astype(np.float64, copy=False)
+        gap = (U[pairs.rows] @ V[pairs.cols].T - pairs.target).astype(np.float64, copy=False)
         squares = np.where(pairs.seen > 0, gap * gap, 0)
         weighted = float(np.vdot(squares, pairs.seen))
         if not pairs.diagonal:
@@ -144,6 +146,7 @@ class Selection:
     threshold: float
     above: bool
     sigma: float
+    signs: Any = 1.0  # of the columns of a fit that is indefinite
 
     def pull_and_hold(self, pairs: PairsSeen, U: Array) -> tuple[NDArray[np.float64], Array]:
         """E of each pair, as often as it counts; and the weight with which it is expected to hold the fit.
@@ -153,7 +156,7 @@ class Selection:
         from scipy.special import ndtr  # takes a while to import
 
         sign = 1.0 if self.above else -1.0
-        a = sign * ((U[pairs.rows] @ U[pairs.cols].T).astype(np.float64) - self.threshold) / self.sigma
+        a = sign * ((U[pairs.rows] * self.signs @ U[pairs.cols].T).astype(np.float64) - self.threshold) / self.sigma
         counts = pairs.seen if pairs.absent is None else pairs.seen + pairs.absent
         near = np.flatnonzero((np.abs(a) < FAR) & (counts > 0))
         pull: NDArray[np.float64] = np.zeros(a.shape)

@@ -9,13 +9,11 @@ standard errors do, so that noise which a small matrix can bear may be too much 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from unrelu.base.arrays import Floats, Indices
 from unrelu.data.observations import Observations
+from unrelu.model.factors import Factors
 from unrelu.model.losses import squared_loss
 from unrelu.problems.psd import PSDProblem
 from unrelu.uncertainty.passes import Selection, selection_products
@@ -28,26 +26,26 @@ __all__ = ["SHIFTED", "in_words", "shifts"]
 SHIFTED = 0.5
 
 
-def shifts(
-    system: System, observations: Observations, U: NDArray[np.floating[Any]], sigma: float, i: Indices, j: Indices
-) -> Floats:
+def shifts(system: System, observations: Observations, fit: Factors, sigma: float, i: Indices, j: Indices) -> Floats:
     """Expected shift of some entries, to first order, in units of ``observations.unit``.
 
     Parameters
     ----------
     system : System
-        The normal equations at U.
+        The normal equations at the fit.
     observations : Observations
         With a threshold.
-    U : ndarray of shape (m, r)
-        The fit, in units of √``observations.unit``.
+    fit : Factors
+        UUᵀ, or U D Uᵀ with signs D, in units of √``observations.unit``.
     sigma : float
         Of the noise, in units of ``observations.unit``.
     i, j : int ndarray
     """
-    kernel = PSDProblem(observations, U.shape[1], squared_loss(observations.limits)).kernel
-    selection = Selection(observations.scaled_threshold or 0.0, observations.absence_says == "below", sigma)
-    pull, weights = selection_products(kernel, U, system.basis, selection)
+    kernel = PSDProblem(observations, fit.rank, squared_loss(observations.limits)).kernel
+    selection = Selection(
+        observations.scaled_threshold or 0.0, observations.absence_says == "below", sigma, getattr(fit, "signs", 1.0)
+    )
+    pull, weights = selection_products(kernel, fit.left, system.basis, selection)
     d, _ = system.solve(pull, weights=weights)
     V = system.rows.basis
     moved: Floats = np.einsum("ek,ek->e", V[i], d[j]) + np.einsum("ek,ek->e", V[j], d[i])

@@ -1,0 +1,214 @@
+"""How a symmetric matrix that need not be positive semidefinite is solved: U D Uᵀ, with signs D that the data tell.
+
+Its signs are not known beforehand, and no small step changes one. As a table, LRᵀ, the matrix needs none: there are as
+many equations for each unknown as there are for U. So the search is that of a table; from the best fit of it the
+eigenvalues that are largest in size give U and D, and the rest is done among symmetric matrices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from unrelu.auto.likelier import begun_at, chosen_because, noise_share, squares_serve
+from unrelu.auto.solving import cut_short, run_once
+from unrelu.auto.strategy import Auto, Once, Strategy
+from unrelu.auto.table import searched
+from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Over, Plan, Task
+from unrelu.base.arrays import Array
+from unrelu.base.budget import OutOfTime, phase
+from unrelu.base.errors import InputError
+from unrelu.base.tolerances import REFINED_NOISE_MATTERS
+from unrelu.data.mirrored import as_table
+from unrelu.data.observations import Observations
+from unrelu.judge.floor import noiseless, unknowns_and_pairs
+from unrelu.judge.likelihood import Fits, on_likelihood
+from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
+from unrelu.loop.history import Verdict
+from unrelu.loop.run import Outcome
+from unrelu.model.factors import nearest_signed
+from unrelu.problems.indefinite import IndefiniteProblem
+from unrelu.problems.rectangular import RectangularProblem
+from unrelu.starts import Given
+from unrelu.starts.base import scale_of
+from unrelu.starts.spectral import Tailored
+
+__all__ = ["AutoIndefinite", "OnceIndefinite", "indefinite_strategy"]
+
+AS_A_TABLE = "as a table"
+
+
+@dataclass(frozen=True)
+class AutoIndefinite(Auto):
+    """What ``method="auto"`` does with ``structure="indefinite"``."""
+
+    psd_only = False
+
+    def find(self, task: Task) -> Attempts:
+        """The search of a table, its signs, and the fit with these."""
+        task = replace(task, plan=Plan(self.starts, self.passes))
+        table = _AsTable(task)
+        end: BaseException | None = None
+        try:
+            table.search()
+        except (KeyboardInterrupt, OutOfTime, Over) as early:
+            end = early
+        factor, signs = table.best()
+        task = replace(task, problem=_signed(task.problem).with_signs(signs))
+        try:
+            if end is not None:  # who does not wait gets the best so far as a symmetric matrix
+                task.journal.factor, task.journal.start = factor, AS_A_TABLE
+                raise end
+            found = _among_symmetric(task, factor, table.tried, table.agreed)
+        except (KeyboardInterrupt, OutOfTime, Over) as late:
+            found = cut_short(task, late)
+        return found if found.problem is not None else replace(found, problem=task.problem)
+
+
+@dataclass(frozen=True)
+class OnceIndefinite(Once):
+    """One method from one start, with ``structure="indefinite"``."""
+
+    def find(self, task: Task) -> Attempts:
+        """One run with the signs of the start."""
+        given = _start(task, self.start)
+        assert given.signs is not None
+        posed = _signed(task.problem).with_signs(given.signs)
+        found = run_once(replace(task, problem=posed), given)
+        return found if found.problem is not None else replace(found, problem=posed)
+
+
+def indefinite_strategy(strategy: Strategy) -> Strategy:
+    """The strategy for an indefinite matrix in place of one for positive semidefinite ones."""
+    if isinstance(strategy, Auto):
+        return AutoIndefinite(strategy.starts, strategy.passes, strategy.seconds, strategy.solver)
+    if isinstance(strategy, Once):
+        if strategy.solver.convex or not strategy.solver.takes_start:
+            raise InputError(
+                f"method {strategy.solver.name!r} is for positive semidefinite matrices; with structure='indefinite' "
+                "use auto, gauss-newton, gradient-descent or a method with two factors"
+            )
+        return OnceIndefinite(strategy.solver, strategy.start)
+    return strategy
+
+
+def _signed(problem: Any) -> IndefiniteProblem:
+    found: IndefiniteProblem = problem
+    return found
+
+
+class _AsTable:
+    """The search among tables: which starts were tried, whether two of them ended alike, and the best."""
+
+    def __init__(self, task: Task) -> None:
+        problem = task.problem
+        plain = problem.simpler or problem
+        table = RectangularProblem(as_table(problem.observations), problem.rank, plain.loss)
+        self.outer = task
+        self.task = replace(task, problem=table, journal=Journal(), truth=None)
+        self.tried: tuple[str, ...] = ()
+        self.agreed = False
+
+    def search(self) -> None:
+        """One start after the other."""
+        _, _, self.tried, self.agreed = searched(self.task)
+        attempts = self.task.journal.attempts
+        self.outer.journal.attempts += [replace(one, start=f"{one.start}, {AS_A_TABLE}") for one in attempts]
+
+    def best(self) -> tuple[Array, tuple[int, ...]]:
+        """U and its signs, from the lowest point so far; zero before there is one."""
+        problem, found = self.outer.problem, self.task.journal.factor
+        n, rank = problem.size, problem.rank
+        if found is None:
+            return np.zeros((n, rank), problem.dtype), rank * (1,)
+        U, signs, _ = nearest_signed(found[:n], found[n:], rank)
+        ratio = np.sqrt(self.task.problem.unit / problem.unit)
+        return (U * ratio).astype(problem.dtype), signs
+
+
+def _among_symmetric(task: Task, factor: Array, tried: tuple[str, ...], agreed: bool) -> Attempts:
+    """In squares from the table's fit, and from there by likelihood where noise decides what is seen."""
+    problem = task.problem
+    plain = problem.simpler or problem
+    phase(f"fitting (from the fit {AS_A_TABLE})")
+    inner = task if plain is problem else replace(task, problem=plain, journal=Journal())
+    best = inner.attempt(AS_A_TABLE, factor)
+    if inner is not task:
+        task.journal.attempts += inner.journal.attempts
+    nobody = np.zeros(0, np.intp)
+    evidence = Fits(agreed, False, tried)
+    words = f"{plain.loss.name} loss, {_signature(problem)}, tried {', '.join(dict.fromkeys(tried))} {AS_A_TABLE}"
+    cut = best.verdict.code in CUT_SHORT
+    verdict = best.verdict if cut else on_likelihood(plain, best, evidence, words)
+    squares = Attempts(replace(best, history=inner.history, verdict=verdict), AS_A_TABLE, tried, nobody, plain)
+    unknowns, pairs = unknowns_and_pairs(plain)
+    worth = noise_share(plain, best.point.value) > REFINED_NOISE_MATTERS and pairs > unknowns
+    if plain is problem or cut or noiseless(plain, best.point.value) or (task.either and not worth):
+        return squares
+    phase("fitting by likelihood")
+    posed = begun_at(problem, plain.misfit(best.point.value), plain)
+    found: Outcome = replace(task, problem=posed).attempt(f"{AS_A_TABLE}, {plain.loss.name}", best.point.factor)
+    if found.verdict.code not in CUT_SHORT:
+        words = f"{chosen_because(task, plain, squares)}{problem.loss.name} loss, {_signature(problem)}"
+        found = replace(found, verdict=on_likelihood(problem, found, evidence, words))
+        stands = squares_serve(task, verdict, found.verdict)
+        if stands:
+            kept = replace(squares.outcome, verdict=Verdict(verdict.code, verdict.reason + stands))
+            return replace(squares, outcome=kept)
+    return Attempts(replace(found, history=task.history), AS_A_TABLE, tried, nobody, problem)
+
+
+def _signature(problem: Any) -> str:
+    up = sum(sign > 0 for sign in problem.signs)
+    return f"{up} columns with + and {problem.rank - up} with −"
+
+
+def _start(task: Task, start: Any) -> Given:
+    """A factor in the caller's units with its signs."""
+    problem = task.problem
+    if isinstance(start, Given):
+        if start.signs is None:
+            raise InputError(
+                "a start for structure='indefinite' must say its signs; pass a completion with that structure, or "
+                "start='tailored'"
+            )
+        return start
+    if not isinstance(start, str) or start not in ("auto", "tailored"):
+        raise InputError(
+            f"structure='indefinite' begins from start 'tailored' or from an earlier completion, got {start!r}; "
+            "drop start="
+        )
+    factor, signs = signed_eigenvectors(problem.observations, problem.rank, task.rng)
+    return Given(factor, factor, factor * np.array(signs, factor.dtype), name="tailored", signs=signs)
+
+
+def signed_eigenvectors(
+    observations: Observations, rank: int, rng: np.random.Generator
+) -> tuple[Array, tuple[int, ...]]:
+    """The paper's tailored start with the eigenvalues that are largest in size, whatever their sign."""
+    n, fill = observations.size, Tailored().fill
+    Y = rng.standard_normal((n, rank))
+    small = (Y * np.sqrt(scale_of(observations, Y))).astype(observations.dtype)
+
+    def filled(sign: int) -> SymmetricTiles:
+        return SymmetricTiles(n, observations.dtype, lambda rows, cols: sign * fill(observations, small, rows, cols))
+
+    ends = []
+    for sign in (1, -1):
+        values, vectors = top_eigenpairs(filled(sign), rank, rng)
+        ends += [(float(value), sign, vectors[:, k]) for k, value in enumerate(values)]
+    top = sorted(sorted(ends, key=_size)[:rank], key=_side)
+    factor = np.column_stack([np.sqrt(max(value, 0.0)) * vector for value, _, vector in top])
+    factor = (factor * np.sqrt(observations.unit)).astype(observations.dtype)
+    factor[observations.empty_rows] = 0
+    return factor, tuple(sign for _, sign, _ in top)
+
+
+def _size(end: tuple[float, int, Array]) -> float:
+    return -end[0]
+
+
+def _side(end: tuple[float, int, Array]) -> int:
+    return -end[1]

@@ -283,6 +283,17 @@ def test_direct_completes_what_it_cannot_place():
     np.testing.assert_array_equal(found.matrix()[:, 1], 0)  # nothing was seen of it
 
 
+def test_direct_says_how_far_the_table_is_off():
+    _, X = table_instance(sigma=0.01)
+    found = unrelu.complete_rectangular(X, 3, method="direct", loss="observed")
+    off, size = np.sqrt(squares(found, X, False)), np.linalg.norm(X[~np.isnan(X)])
+    assert found.history[-1].details["residual"] == pytest.approx(off, rel=1e-9)
+    assert f"leave a relative residual of {off / size:.2g}: noise" in found.verdict.reason
+    for tol, code in ((1.01 * off / size, True), (0.99 * off / size, False)):
+        again = unrelu.complete_rectangular(X, 3, method="direct", loss="observed", tol=tol)
+        assert ("is at most" in again.verdict.reason) == code
+
+
 def test_what_is_accepted_is_said():
     _, X = table_instance()
     assert set(TABLE_METHODS) == set(METHODS) - {"sdp"}

@@ -40,6 +40,13 @@ def relu_instance(n=80, rank=3, seed=0, sigma=0.0, dtype=np.float64):
     return M, np.where(M >= 0, M, np.nan).astype(dtype)
 
 
+def table_instance(m=60, n=40, rank=3, seed=0, sigma=0.0, dtype=np.float64):
+    """A planted table and what the ReLU shows of it."""
+    rng = np.random.default_rng([seed, 7])
+    M = rng.standard_normal((m, rank)) @ rng.standard_normal((rank, n)) + sigma * rng.standard_normal((m, n))
+    return M.astype(dtype), np.where(M >= 0, M, np.nan).astype(dtype)
+
+
 def asymmetric_instance(n=30, rank=3, seed=0):
     """Noise that makes pattern and values asymmetric, with a few entries missing for another reason."""
     rng = np.random.default_rng([seed, 5])

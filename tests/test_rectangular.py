@@ -119,11 +119,6 @@ def test_named_methods(method):
     assert found.history[-1].error < 1e-5
 
 
-def test_a_method_that_is_not_there_says_so():
-    with pytest.raises(unrelu.InputError, match="method 'sdp' is not there for tables yet; use auto, gauss-newton or"):
-        unrelu.complete_rectangular(planted()[1], 2, method="sdp")
-
-
 def test_high_rank_up_to_near_the_counting_limit():
     M, X = planted(90, 60, 18)  # 2,376 unknowns, 2,700 entries
     found = unrelu.complete_rectangular(X, 18, rng=0)

@@ -28,6 +28,7 @@ from unrelu.model.losses import Loss
 from unrelu.problems.rectangular import RectangularProblem, balanced
 from unrelu.results.rectangular import RectangularCompletion
 from unrelu.solvers import Solver
+from unrelu.starts import Given
 
 __all__ = ["complete_rectangular"]
 
@@ -61,12 +62,14 @@ def complete_rectangular(
         Rank of the completed matrix, from 1 to the smaller side.
     threshold, seen, unknown, loss, tol, max_iter, rng, callback, progress, kernel
         As in :func:`unrelu.complete`.
-    method : {"auto", "gauss-newton", "gradient-descent"}, Solver or Strategy
-        What minimises F over both factors.
-    start : {"auto", "tailored", …}, Start, or a pair of arrays (L, R)
+    method : str, Solver, Strategy or callable, default "auto"
+        ``auto``, ``gauss-newton``, ``direct``, ``gradient-descent``, ``scaled-gd``, ``pam``, ``momentum-pam``, ``gnmr``
+        or ``admm``, each with the losses that it takes in :func:`unrelu.complete`. ``sdp`` is not for tables, which are
+        not positive semidefinite.
+    start : {"auto", "tailored", …}, Start, pair of arrays (L, R) or RectangularCompletion
         Where a named method begins.
     truth : array of shape (m, n), optional
-        For history and summaries only, never used in solving.
+        For the errors in history and summaries, iteration by iteration; never used in solving.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def complete_rectangular(
     m, n = _shape(observations)
     if not (is_integer(rank) and 1 <= rank <= min(m, n)):
         raise InputError(f"rank must be between 1 and {min(m, n)}, the smaller side of the table; got {rank!r}")
-    strategy = table_strategy(method, start)
+    strategy = table_strategy(method, _given(start, (m, n), int(rank)))
     loss_chosen, either = chosen_loss(loss, strategy, observations)
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
     if callback is not None and not callable(callback):
@@ -115,6 +118,22 @@ def _shape(observations: Observations) -> tuple[int, int]:
     cut = observations.source.cut
     assert cut is not None
     return cut, observations.size - cut
+
+
+def _given(start: Any, shape: tuple[int, int], rank: int) -> Any:
+    """A pair of factors, or an earlier completion, as a start; a name or a start stays what it is."""
+    name = "a given factor"
+    if isinstance(start, RectangularCompletion):
+        start, name = (start.left, start.right), "an earlier completion"
+    if not isinstance(start, (tuple, list)):
+        return start
+    wanted, came = [(side, rank) for side in shape], [np.shape(factor) for factor in start]
+    if came != wanted:
+        shapes = f"{wanted[0]} and {wanted[1]}"
+        raise InputError(
+            f"start must be a pair (L, R) of arrays of shapes {shapes}, got {' and '.join(map(str, came))}"
+        )
+    return Given(np.vstack(start), name=name)
 
 
 def _truth_checked(truth: Any, shape: tuple[int, int]) -> Any:
@@ -149,6 +168,7 @@ def _completion(task: Task, attempts: Attempts) -> RectangularCompletion:
         right=factor[m:],
         pairs="one",
         threshold=observations.threshold,
+        apart=outcome.apart,
         attempts=tuple(task.journal.attempts),
         symmetric=False,
         sigma=None if likelihood is None else likelihood.noise,

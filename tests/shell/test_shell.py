@@ -630,6 +630,21 @@ def test_a_rectangular_file_is_completed_as_a_table(table_file):
     assert said["largest_misfit"]["column"].startswith("c")
 
 
+@pytest.mark.parametrize(("method", "start"), [("momentum-pam", "gaussian"), ("direct", "zero"), ("gnmr", "spectral")])
+def test_a_table_by_a_named_method(table_file, method, start):
+    M, folder = table_file
+    done = shell("complete", "table.csv", "-r", 3, "-o", "out.csv", "--table", "--method", method)
+    assert done.exit_code == 0, done.stderr
+    assert f"30×12 table, rank 3, by {method} from the {start} start" in done.stdout
+    np.testing.assert_allclose(pd.read_csv(folder / "out.csv", index_col=0).to_numpy(), M, atol=1e-5)
+
+
+def test_a_method_that_is_not_for_tables_says_why(table_file):
+    done = shell("complete", "table.csv", "-r", 3, "-o", "out.csv", "--method", "sdp")
+    assert done.exit_code == 2
+    assert "it looks for a positive semidefinite matrix, which a table is not; use auto, gauss-newton, " in done.stderr
+
+
 def test_a_table_that_is_nearly_square_is_asked_about(table_file):
     _, folder = table_file
     frame = pd.read_csv(folder / "table.csv", index_col=0).iloc[:13]

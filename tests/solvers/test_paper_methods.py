@@ -160,3 +160,10 @@ class TestTruncatedDecomposition:
 
     def test_small_matrices_are_decomposed_in_full(self):
         assert truncated_svd(self.matrix(20, 2), 5).how == "full"
+
+    @pytest.mark.parametrize("turned", [False, True])
+    def test_a_matrix_with_few_rows_or_columns_is_small(self, turned):
+        A = self.matrix()[:20]
+        found = truncated_svd(A.T if turned else A, 5)
+        assert found.how == "full"
+        np.testing.assert_allclose(found.values, np.linalg.svd(A, compute_uv=False)[:5], rtol=1e-12)

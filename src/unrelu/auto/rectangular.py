@@ -6,16 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from unrelu.auto.solving import cut_short
-from unrelu.auto.strategy import Auto, Once, Strategy, strategy_of
+from unrelu.auto.strategy import Auto, Strategy, strategy_of
 from unrelu.auto.table import complete_table
 from unrelu.auto.task import Attempts, Plan, Task
 from unrelu.base.budget import OutOfTime
-from unrelu.base.errors import InputError
+from unrelu.base.errors import InputError, unknown_name
+from unrelu.solvers import METHODS
 
-__all__ = ["AutoTable", "table_strategy"]
+__all__ = ["TABLE_METHODS", "AutoTable", "table_strategy"]
 
-# Methods that have one unknown with both factors in it.
-ONE_UNKNOWN = ("gauss-newton", "gradient-descent")
+# Those that make sense with a factor for the rows and one for the columns.
+TABLE_METHODS = {name: method for name, method in METHODS.items() if method().not_for_tables is None}
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,14 @@ class AutoTable(Auto):
 
 def table_strategy(method: Any, start: Any = "auto") -> Strategy:
     """The strategy for a table and the method and start that a caller names."""
+    accepted = ["auto", *TABLE_METHODS]
+    if isinstance(method, str) and method not in (*accepted, *METHODS):
+        raise unknown_name("method", method, accepted)
     chosen = strategy_of(method, start)
-    if (
-        isinstance(chosen, Once)
-        and chosen.solver.name not in ONE_UNKNOWN
-        and type(chosen.solver).__module__.startswith("unrelu.")
-    ):
-        raise InputError(
-            f"method {chosen.solver.name!r} is not there for tables yet; use auto, {' or '.join(ONE_UNKNOWN)}"
-        )
+    refused = chosen.solver.not_for_tables
+    if refused is not None:
+        others = f"{', '.join(accepted[:-1])} or {accepted[-1]}"
+        raise InputError(f"method {chosen.solver.name!r} is not for tables: {refused}; use {others}")
     if isinstance(chosen, Auto):
         return AutoTable(chosen.starts, chosen.passes, chosen.seconds, chosen.solver)
     return chosen

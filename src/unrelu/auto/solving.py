@@ -65,6 +65,8 @@ def run_once(task: Task, start: Any) -> Attempts:
         outcome = run(problem, task.solver, factors, task.stopping, watch=Watch(task.truth, task.callback))
         outcome = replace(outcome, verdict=_zeros(outcome.verdict)) if problem.norm == 0 else outcome
         task.offer(name, outcome.point)
+        if not problem.psd:  # what is returned is the point, and not what a method has of its own
+            outcome = replace(outcome, objective=outcome.point.value)
         if problem.norm > 0 and outcome.verdict.code not in CUT_SHORT:
             outcome = judged(problem, outcome, task.solver, task.rng)
         missing = np.zeros(0, np.intp)

@@ -1,4 +1,4 @@
-"""Passes over the whole matrix in bands of rows, for methods with two factors or with a dense matrix of their own.
+"""Passes over a matrix or a table in bands of rows, for methods with two factors or with a dense matrix of their own.
 
 A band is a few rows, small enough for a core's second-level cache, so that products and element-wise steps on it cost
 one trip to memory. Pattern and values need not be symmetric, and nothing here is averaged over pairs.
@@ -83,21 +83,51 @@ class Band:
 class BandKernel:
     """M_Ω and what absence says, row by row, in units of ``observations.unit``.
 
+    Of the symmetric matrix that a table is part of only the table is looked at.
+
     Parameters
     ----------
     observations : Observations
     loss : Loss
         Whether absent entries count; otherwise they are unknown.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (n, n), or that of the table.
+    count : int
+        How many of these entries were seen.
+    norm : float
+        ‖M_Ω‖_F over them, in units of ``observations.unit``.
+    share : float
+        F over ½‖Z‖² of a residual Z: a half, for both entries of a pair are looked at here; 1 for a table.
+
+    Examples
+    --------
+    >>> from unrelu.data.table_observations import table_observations
+    >>> from unrelu.model.losses import squared_loss
+    >>> seen = table_observations(np.array([[1.0, 2.0, 3.0], [2.0, 4.0, np.nan]]), threshold=None)
+    >>> bands = BandKernel(seen, squared_loss())
+    >>> bands.shape, bands.count
+    ((2, 3), 5)
+    >>> zero = np.zeros((2, 1)), np.zeros((3, 1))
+    >>> bands.evaluate(*zero)[0] * seen.unit**2, (1 + 4 + 9 + 4 + 16) / 2
+    (17.0, 17.0)
     """
 
     def __init__(self, observations: Observations, loss: Loss) -> None:
-        n, self.dtype = observations.size, observations.dtype
-        self.size, self.count = n, observations.count
+        self.dtype, self._cut = observations.dtype, observations.source.cut
+        first = self._cut or 0  # column of the symmetric matrix
+        m, n = self.shape = self._cut or observations.size, observations.size - first
+        copies = 1 if self._cut is None else 2  # of a table both stand there: it, and its transpose
+        self.share = copies / 2
+        self.count, self.norm = observations.count // copies, observations.scaled_norm / float(np.sqrt(copies))
         observations = observations.with_limits(loss.heard(observations.limits))
         self.bounded = not observations.limits.nothing
-        require_memory(n * n * (self.dtype.itemsize + 2), f"a {n}×{n} matrix")
+        require_memory(m * n * (self.dtype.itemsize + 2), f"a {m}×{n} matrix")
+        self._columns = slice(first, first + n)
         height = max(1, BAND_ENTRIES // n)
-        cuts = [slice(start, min(start + height, n)) for start in range(0, n, height)]
+        cuts = [slice(start, min(start + height, m)) for start in range(0, m, height)]
         threads = observations.source.thread_safe
         self._bands = map_chunks(lambda rows: self._pack(observations, rows), cuts, threads=threads)
         wanted = min(CHUNKS, len(self._bands))
@@ -105,7 +135,7 @@ class BandKernel:
         self._chunks = [self._bands[a:b] for a, b in pairwise(ends)]
 
     def _pack(self, observations: Observations, rows: slice) -> Band:
-        whole = slice(0, self.size)
+        whole = self._columns
         values = observations.block(rows, whole)
         seen = ~np.isnan(values)
         target = np.where(seen, values, 0) / self.dtype.type(observations.unit)
@@ -128,8 +158,27 @@ class BandKernel:
         """Results of ``visit`` on each chunk of bands, in order."""
         return map_chunks(visit, self._chunks)
 
+    def apart(self, left: Array, right: Array) -> tuple[Array, Array]:
+        """L and R of a start: as they are; of a table the two parts of [L; R], which both are."""
+        return (left, right) if self._cut is None else (left[: self._cut], left[self._cut :])
+
+    def joined(self, left: Array, right: Array) -> tuple[Array, Array]:
+        """A start of L and R, the other way round: as they are; of a table [L; R], twice."""
+        if self._cut is None:
+            return left, right
+        both = np.concatenate([left, right])
+        return both, both
+
+    def value(self, squares: float) -> float:
+        """F of a residual with this sum of squares."""
+        return self.share * squares / 2
+
+    def squares(self, value: float) -> float:
+        """The sum of squares of a residual with this F."""
+        return 2 * value / self.share
+
     def products(self, L: Array, R: Array, right: Array | None, left: Array | None) -> tuple[float, Any, Any]:
-        """¼‖Z‖² of the residual Z of LRᵀ, with Z @ right and Zᵀ @ left for those that are asked for."""
+        """F of the residual Z of LRᵀ, with Z @ right and Zᵀ @ left for those that are asked for."""
         forward = None if right is None else np.empty((len(L), right.shape[1]), self.dtype)
 
         def visit(chunk: list[Band]) -> tuple[float, Any]:
@@ -146,16 +195,15 @@ class BandKernel:
 
         parts = self.over(visit)
         backward = None if left is None else add_up([part for _, part in parts])
-        return sum(total for total, _ in parts) / 4, forward, backward
+        return self.value(sum(total for total, _ in parts)), forward, backward
 
     def evaluate(self, L: Array, R: Array) -> tuple[float, Array, Array]:
-        """¼‖Z‖² of the residual Z of LRᵀ, with ZR and ZᵀL: the gradient of twice that with respect to L and R."""
+        """F of the residual Z of LRᵀ, with ZR and ZᵀL: the gradient of ½‖Z‖² with respect to L and R."""
         return self.products(L, R, R, L)
 
     def seen_values(self) -> tuple[Array, NDArray[np.bool_]]:
         """M_Ω as one dense array with zeros elsewhere, and the mask of Ω."""
-        M = np.zeros((self.size, self.size), self.dtype)
-        mask = np.zeros((self.size, self.size), bool)
+        M, mask = np.zeros(self.shape, self.dtype), np.zeros(self.shape, bool)
         for band in self._bands:
             mask[band.rows] = band.seen
             M[band.rows] = band.target * band.seen

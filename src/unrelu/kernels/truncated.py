@@ -70,13 +70,13 @@ def truncated_svd(
     above : float, default 0
         Only triplets with values above this matter, in proportion to how far above they are.
     """
-    n = A.shape[1]
+    n = min(A.shape)
     width = min(n, k + EXTRA)
     if 2 * width >= n:
         return _full(A, k, width)
     tol = float(np.sqrt(np.finfo(A.dtype).eps)) if tol is None else tol
     # Any fixed directions in general position will do for the columns no guess covers.
-    V = np.random.default_rng(0).standard_normal((n, width)).astype(A.dtype)
+    V = np.random.default_rng(0).standard_normal((A.shape[1], width)).astype(A.dtype)
     if guess is not None:
         V[:, : min(width, guess.shape[1])] = guess[:, :width]
     turned = np.inf

@@ -101,6 +101,12 @@ class Placement:
         """Which rows have a place."""
         return self.wave >= 0
 
+    @property
+    def details(self) -> dict[str, float]:
+        """What is worth recording: how many rows, in how many waves, and how well the weakest was held."""
+        weakest = float(self.share[self.placed].min())
+        return {"placed": float(self.placed.sum()), "waves": float(self.wave.max()), "weakest": weakest}
+
 
 def best_placement(observations: Observations, rank: int, rng: np.random.Generator) -> Placement | None:
     """The placement that reaches most rows; with noise, averaged over several blocks."""

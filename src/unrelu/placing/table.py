@@ -14,7 +14,7 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import TABLE_KNOWN, TABLE_SEED, TABLE_WORSE
+from unrelu.base.tolerances import PLACEMENT_COMPLETED, TABLE_KNOWN, TABLE_SEED, TABLE_WORSE
 from unrelu.data.observations import Observations
 
 __all__ = ["TablePlacement", "placed_from", "table_blocks", "table_placement"]
@@ -42,6 +42,22 @@ class TablePlacement:
     placed: Bools
     bound: Floats
     seed: tuple[Indices, Indices]
+
+    def completed(self, observations: Observations) -> Floats:
+        """The factor with what could not be placed as well as may be: least squares of least norm."""
+        values, factor = table_values(observations), self.factor.copy()
+        m = len(values)
+        for i in np.flatnonzero(~self.placed):
+            mine, other = (values[i], slice(m, None)) if i < m else (values[:, i - m], slice(0, m))
+            there = self.placed[other] & ~np.isnan(mine)
+            if there.any():
+                factor[i] = np.linalg.lstsq(self.factor[other][there], mine[there], rcond=PLACEMENT_COMPLETED)[0]
+        return factor
+
+    @property
+    def details(self) -> dict[str, float]:
+        """What is worth recording: how many rows and columns, and how far rounding may move the worst."""
+        return {"placed": float(self.placed.sum()), "bound": float(self.bound[self.placed].max())}
 
 
 def table_values(observations: Observations) -> Floats:

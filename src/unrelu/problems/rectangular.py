@@ -100,6 +100,15 @@ class RectangularProblem(PSDProblem):
                 turns[self.cut :, a, a, b] -= U[self.cut :, b]
         return turns.reshape(n, r, r * r)
 
+    @property
+    def scale(self) -> float:
+        """‖M_Ω‖_F of the table, in the caller's units."""
+        return self.over_entries(self.observations.norm)
+
+    def over_entries(self, misfit: float) -> float:
+        """That of the table, which stands in the symmetric matrix twice."""
+        return misfit / float(np.sqrt(2.0))
+
     def begun(self, left: Array, right: Array) -> tuple[Array, Array]:
         """The unknown [L; R] twice, balanced; a start for the symmetric matrix has it already."""
         unknown = left if len(left) == self.size else np.vstack([left, right])
@@ -107,9 +116,14 @@ class RectangularProblem(PSDProblem):
         return unknown, unknown
 
     def finished(self, factors: Factors) -> tuple[Point, float]:
-        """The balanced factors of the same matrix."""
-        unknown = np.vstack([factors.left, factors.right]).astype(self.dtype)
-        return self.evaluate(balanced(unknown, self.cut)), 0.0
+        """Balanced factors of the nearest matrix of the rank, measured; and how far that is, relatively."""
+        unknown = balanced(np.vstack([factors.left, factors.right]).astype(self.dtype), self.cut)
+        kept = np.zeros((self.size, self.rank), self.dtype)
+        kept[:, : factors.rank] = unknown[:, : self.rank]
+        # Columns are orthogonal, and those of L as long as those of R: their squares are the singular values.
+        values = np.sum(np.square(unknown[: self.cut], dtype=np.float64), axis=0)
+        size, apart = (float(np.linalg.norm(part)) for part in (values[: self.rank], values[self.rank :]))
+        return self.evaluate(kept), apart / size if size else (0.0 if apart == 0 else float("inf"))
 
 
 def balanced(unknown: Array, cut: int) -> Array:

@@ -110,8 +110,9 @@ class ADMM(Solver[_State]):
 
     def start(self, problem: PSDProblem, left: Array, right: Array) -> _State:
         """Y from the start, Λ = 0, X on the data."""
-        size = problem.norm or 1.0  # where only zeros were seen any will do
+        size = problem.bands.norm or 1.0  # where only zeros were seen any will do
         rho = 1 / (THRESHOLD * size) if self.rho is None else self.rho * problem.unit
+        left, right = problem.bands.apart(left, right)
         V = left @ right.T
         return self._onto_data(problem, _State(left, right, X=V, V=V, rho=rho), first=True)
 
@@ -167,11 +168,12 @@ class ADMM(Solver[_State]):
         if factor != 1:  # Λ stays, so V = X − Λ/ρ moves with ρ
             new_V[:] = new_X + (new_V - new_X) / factor
         rho = state.rho * factor
-        return _State(L, R, misfit / 4, None, details, None, new_X, new_V, rho, state.basis, state.count)
+        value = bands.value(misfit)
+        return _State(L, R, value, None, details, None, new_X, new_V, rho, state.basis, state.count)
 
     def _radius(self, problem: PSDProblem) -> float:
         if self.sigma is not None:
-            return self.sigma * float(np.sqrt(problem.observations.count)) / problem.unit
+            return self.sigma * float(np.sqrt(problem.bands.count)) / problem.unit
         return 0.0 if self.delta is None else float(np.sqrt(self.delta)) / problem.unit
 
     def _balance(self, state: _State, gap: float, L: Array, R: Array) -> float:
@@ -183,7 +185,7 @@ class ADMM(Solver[_State]):
 
     def diagnostics(self, problem: PSDProblem, state: _State) -> Mapping[str, float]:
         """The nuclear norm of the feasible point."""
-        if problem.size > SMALL and state.count % NOW_AND_THEN:
+        if min(state.X.shape) > SMALL and state.count % NOW_AND_THEN:
             return {}
         return {"nuclear_norm": float(scipy.linalg.svdvals(state.X, check_finite=False).sum())}
 
@@ -200,7 +202,7 @@ def _pull(bands: BandKernel, L: Array, R: Array, V: Array, radius: float, power:
 
 def _threshold(V: Array, at: float, rank: int, basis: Array | None) -> tuple[tuple[Array, Array, Array | None], bool]:
     """Singular value thresholding: values above ``at``, less that; a partial decomposition while few are."""
-    n, wanted = len(V), max(rank + 2, 5)
+    n, wanted = min(V.shape), max(rank + 2, 5)
     while True:
         found = truncated_svd(V, min(wanted, n), basis, above=at)
         above = int(np.count_nonzero(found.values > at))

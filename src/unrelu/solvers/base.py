@@ -32,8 +32,9 @@ class Solver(Generic[State]):
     Class attributes say what it can do: whether the loss must be a square (``squared_only``), and whether it
     ``hears_limits`` of unseen entries; the ``default_start`` (None: it starts from zero); whether it ``takes_start`` at
     all; whether it ``weighs`` entries, by weights and by noise of their own; whether it solves a ``convex`` program,
-    which has no wrong stationary points; what it ``needs`` of a problem beside what every problem has; how many
-    iterations it takes at most (``max_iter``) and how far it goes (``default_tol``).
+    which has no wrong stationary points; why it is ``not_for_tables``, if it is not; what it ``needs`` of a problem
+    beside what every problem has; how many iterations it takes at most (``max_iter``) and how far it goes
+    (``default_tol``).
 
     Examples
     --------
@@ -64,6 +65,7 @@ class Solver(Generic[State]):
     takes_start: ClassVar[bool] = True
     weighs: ClassVar[bool] = True
     convex: ClassVar[bool] = False
+    not_for_tables: str | None = None
     max_iter: ClassVar[int] = 1000
     needs: ClassVar[tuple[str, ...]] = ()
     # Relative gradient norms that the arithmetic can reach with a margin.

@@ -10,7 +10,7 @@ import numpy as np
 from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError, is_integer
 from unrelu.loop.stopping import DetailBelow, StoppingRule
-from unrelu.placing.placement import best_placement
+from unrelu.placing.direct import direct_placement
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import PointIterate, Solver
 
@@ -22,8 +22,9 @@ class Direct(Solver[PointIterate]):
     """Factor a fully seen block of rank r, attach every row that sees r independent placed ones, the best first.
 
     Without noise it recovers the planted matrix to rounding wherever the data fix it from one block, in any family of
-    factors, and each step has at most one answer. With noise the attachments amplify it: use ``auto``, which goes on
-    from here by Gauss–Newton. Rows that cannot be attached are completed with the least norm.
+    factors, and each step has at most one answer. In a table columns are attached as rows are. With noise the
+    attachments amplify it: use ``auto``, which goes on from here by Gauss–Newton. Rows that cannot be attached are
+    completed with the least norm.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class Direct(Solver[PointIterate]):
     default_start = None
     takes_start = False
     default_tol: ClassVar = {"float64": 1e-9, "float32": 1e-4}
-    units: ClassVar = {"residual": 1.0}
+    units: ClassVar = {"residual": 1.0, "bound": 0.5}
 
     def check(self) -> None:
         """A seed is an integer."""
@@ -62,24 +63,19 @@ class Direct(Solver[PointIterate]):
 
     def start(self, problem: PSDProblem, left: Array, right: Array) -> PointIterate:
         """Everything happens here."""
-        placement = best_placement(problem.observations, problem.rank, np.random.default_rng(self.seed))
+        placement = direct_placement(problem.observations, problem.rank, np.random.default_rng(self.seed))
         if placement is None:
             raise InputError(
                 f"method 'direct' needs a fully seen block of rank {problem.rank}, and none was found; "
                 "use method='auto'"
             )
         point = problem.evaluate(placement.completed(problem.observations).astype(problem.dtype))
-        details = {
-            "residual": problem.misfit(point.value),
-            "placed": float(placement.placed.sum()),
-            "waves": float(placement.wave.max()),
-            "weakest": float(placement.share[placement.placed].min()),
-        }
-        return PointIterate(point, details)
+        residual = problem.over_entries(problem.misfit(point.value))
+        return PointIterate(point, {"residual": residual, **placement.details})
 
     def step(self, problem: PSDProblem, state: PointIterate) -> PointIterate:
         """There is no second step."""
-        share = state.details["residual"] / problem.norm if problem.norm else 0.0
+        share = problem.misfit(state.point.value) / problem.norm if problem.norm else 0.0
         words = (
             f"the placed rows leave a relative residual of {share:.2g}: noise, a wrong rank, or rows without a place"
         )

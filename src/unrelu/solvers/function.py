@@ -33,6 +33,8 @@ class _Returned(StoppingRule):
 class Function(Solver[Iterate]):
     """A caller's own method: ``function(problem)`` returns :class:`~unrelu.Factors`, or U, in units of the problem.
 
+    U of a table is [L; R].
+
     Parameters
     ----------
     function : callable
@@ -84,8 +86,9 @@ class Function(Solver[Iterate]):
         """Everything happens here."""
         found = self.function(problem)
         factors = found if isinstance(found, Factors) else Symmetric(_array(found))
-        wanted = (problem.size, problem.rank)
-        for factor in (factors.left, factors.right):
+        sides = (problem.size, problem.size) if factors.left is factors.right else problem.bands.shape
+        for factor, side in zip((factors.left, factors.right), sides, strict=True):
+            wanted = (side, problem.rank)
             came = None if np.shape(factor) == wanted else f"shape {np.shape(factor)}"
             if came is None and np.asarray(factor).dtype.kind not in "fiu":
                 came = f"dtype {np.asarray(factor).dtype}"

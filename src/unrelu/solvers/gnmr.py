@@ -114,16 +114,16 @@ class GNMR(Solver[_State]):
 
     def start(self, problem: PSDProblem, left: Array, right: Array) -> _State:
         """Measure the starting point."""
-        return _measured(problem, left, right, {})
+        return _measured(problem.bands, *problem.bands.apart(left, right), {})
 
     def step(self, problem: PSDProblem, state: _State) -> _State:
         """Balance, solve the linear problem, go to its solution."""
         kernel, dtype, alpha = problem.bands, problem.dtype, VARIANTS[self.variant]
-        L, R, top = _balanced(_apart(problem, state), state.right)
+        L, R, top = _balanced(_apart(kernel, state), state.right)
         tolerance = max(self.inner_tol, ROUNDING * float(np.finfo(dtype).eps))
         norm = float(np.sqrt(2 * top))  # ‖A‖ ≤ (‖L‖₂² + ‖R‖₂²)^½
-        relative = state.details["residual"] / problem.norm if problem.norm else 0.0
-        enough = self.forcing * min(1.0, relative) * 2 * (state.gradient_norm or 0.0)
+        relative = state.details["residual"] / kernel.norm if kernel.norm else 0.0
+        enough = self.forcing * min(1.0, relative) * (state.gradient_norm or 0.0) / kernel.share
 
         def stop(normal: float, residual: float) -> bool:
             return normal <= max(enough, tolerance * norm * residual)
@@ -133,26 +133,27 @@ class GNMR(Solver[_State]):
         keep = dtype.type((1 - alpha) / 2)
         left, right = keep * L + X[: len(L)], keep * R + X[len(L) :]
         change = _change(left, right, L, R)
-        share = change / problem.norm if problem.norm else change
+        share = change / kernel.norm if kernel.norm else change
         idle = 0 if share < state.smallest or share > np.sqrt(np.finfo(dtype).eps) else state.idle + 1
         stuck = "the estimate no longer settles further: rounding level" if idle > PATIENCE else None
         details = {"change": change, "inner": float(inner)}
-        found = _measured(problem, left, right, details)
+        found = _measured(kernel, left, right, details)
         return replace(found, stuck=stuck, smallest=min(share, state.smallest), idle=idle)
 
 
-def _measured(problem: PSDProblem, left: Array, right: Array, details: dict[str, float]) -> _State:
-    value, ZR, ZL = problem.bands.evaluate(left, right)
-    gradient_norm = float(np.hypot(np.linalg.norm(ZR), np.linalg.norm(ZL))) / 2
-    return _State(left, right, float(value), gradient_norm, {"residual": problem.misfit(value), **details})
+def _measured(kernel: BandKernel, left: Array, right: Array, details: dict[str, float]) -> _State:
+    value, ZR, ZL = kernel.evaluate(left, right)
+    gradient_norm = kernel.share * float(np.hypot(np.linalg.norm(ZR), np.linalg.norm(ZL)))
+    residual = float(np.sqrt(kernel.squares(value)))
+    return _State(left, right, float(value), gradient_norm, {"residual": residual, **details})
 
 
-def _apart(problem: PSDProblem, state: _State) -> Array:
+def _apart(kernel: BandKernel, state: _State) -> Array:
     """L, moved a little away from R where both are the same and do not fit: rounding would do so later."""
     L = state.left
     if not np.array_equal(L, state.right):
         return L
-    size = TIE * state.details["residual"] / problem.norm if problem.norm else 0.0
+    size = TIE * state.details["residual"] / kernel.norm if kernel.norm else 0.0
     noise = np.random.default_rng(0).standard_normal(L.shape)  # any fixed direction in general position
     return L + (size * float(np.sqrt(np.mean(L**2))) * noise).astype(L.dtype)
 

@@ -70,7 +70,7 @@ def lsqr(
     Parameters
     ----------
     operator : Linearised
-    B : ndarray of shape (n, n)
+    B : ndarray of shape (m, n)
         Zero off Ω. Overwritten.
     stop : callable
         Told ‖Aᵀρ‖ and ‖ρ‖ for the residual ρ after each step; True ends.
@@ -80,13 +80,13 @@ def lsqr(
 
     Returns
     -------
-    X : ndarray of shape (2n, rank)
+    X : ndarray of shape (m + n, rank)
         L̃ above R̃.
     inner : int
         How many steps were taken.
     """
-    n, r = operator.L.shape
-    X, V = np.zeros((2 * n, r), operator.L.dtype), np.empty((2 * n, r), operator.L.dtype)
+    whole = len(operator.L) + len(operator.R), operator.L.shape[1]
+    X, V = np.zeros(whole, operator.L.dtype), np.empty(whole, operator.L.dtype)
     size = beta = operator.adjoint(B, V)
     length = _normalise(V)  # of Aᵀb; α is that over β
     if not (beta > 0 and length > 0):

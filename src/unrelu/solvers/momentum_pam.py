@@ -94,11 +94,11 @@ class MomentumPAM(Solver[_State]):
 
     def start(self, problem: PSDProblem, left: Array, right: Array) -> _State:
         """Z on the data next to WHᵀ."""
+        left, right = problem.bands.apart(left, right)
         if self.variant == "ebcd":
             return _ebcd_state(problem, left, right, 1.0, GROW_RELAXATION, ())
-        n = problem.size
         theta = left @ right.T
-        Z = problem.workspace.empty((n, n), problem.dtype)
+        Z = problem.workspace.empty(theta.shape, problem.dtype)
         momentum = {"3b": 0.7, "adaptive": 0.9}[self.variant] if self.momentum is None else self.momentum
         state = _State(left, right, Z=Z, theta=theta, momentum=momentum)
         return self._three_block(problem, state, 0.0) if self.variant == "3b" else self._adaptive_start(problem, state)
@@ -137,11 +137,11 @@ class MomentumPAM(Solver[_State]):
         parts = bands.over(visit)
         misfit = sum(m for m, _ in parts)
         ahead = (following, add_up([product for _, product in parts]))
-        return replace(state, **_measured(misfit, state.recent), ahead=ahead, Z=new_Z, theta=new_theta)
+        return replace(state, **_measured(bands, misfit, state.recent), ahead=ahead, Z=new_Z, theta=new_theta)
 
     def _adaptive_start(self, problem: PSDProblem, state: _State) -> _State:
         misfit = _onto_data(problem.bands, state.left @ state.right.T, state.Z)
-        return replace(state, **_measured(misfit, ()))
+        return replace(state, **_measured(problem.bands, misfit, ()))
 
     def _adaptive(self, problem: PSDProblem, state: _State) -> _State:
         """A-NMD: extrapolate Z, decompose it, extrapolate the result; undo the step if the misfit rises."""
@@ -157,14 +157,14 @@ class MomentumPAM(Solver[_State]):
         if len(state.recent) > 1 and np.sqrt(misfit) > state.recent[-1]:
             # Undone: the same point with less momentum, from WHᵀ as it is.
             before = _misfit(bands, state.left, state.right, theta)
-            back = _measured(before, state.recent, fallback)
+            back = _measured(bands, before, state.recent, fallback)
             return replace(state, **back, Z=Z, theta=theta, momentum=CUT * momentum, ceiling=momentum)
         _extrapolate_all(bands, theta, state.theta, momentum)
         grown = min(state.ceiling, GROW * state.momentum)
         return _State(
             left,
             right,
-            **_measured(misfit, state.recent, fallback),
+            **_measured(bands, misfit, state.recent, fallback),
             Z=Z,
             theta=theta,
             basis=found.basis,
@@ -173,14 +173,16 @@ class MomentumPAM(Solver[_State]):
         )
 
 
-def _measured(misfit: float, recent: tuple[float, ...], more: dict[str, float] | None = None) -> dict[str, Any]:
+def _measured(
+    bands: BandKernel, misfit: float, recent: tuple[float, ...], more: dict[str, float] | None = None
+) -> dict[str, Any]:
     """Fields of a state whose squared misfit is this."""
     norm = float(np.sqrt(misfit))
     recent = (*recent, norm)[-11:]
     details = {"misfit": norm, **(more or {})}
     if len(recent) == 11:
         details["change over ten"] = abs(recent[0] - norm)
-    return {"objective": misfit / 4, "details": details, "recent": recent}
+    return {"objective": bands.value(misfit), "details": details, "recent": recent}
 
 
 def _extrapolate_all(bands: BandKernel, new: Array, old: Array, momentum: float) -> None:
@@ -227,10 +229,10 @@ def _ebcd_state(
     problem: PSDProblem, W: Array, H: Array, relaxation: float, growth: float, recent: tuple[float, ...]
 ) -> _State:
     """WHᵀ with its misfit, and the residual times H, which the next step needs."""
-    value, forward, _ = problem.bands.products(W, H, H, None)
-    return _State(
-        W, H, **_measured(4 * value, recent), ahead=(forward, np.empty(0)), momentum=relaxation, ceiling=growth
-    )
+    bands = problem.bands
+    value, forward, _ = bands.products(W, H, H, None)
+    measured = _measured(bands, bands.squares(value), recent)
+    return _State(W, H, **measured, ahead=(forward, np.empty(0)), momentum=relaxation, ceiling=growth)
 
 
 def _ebcd(problem: PSDProblem, state: _State) -> _State:
@@ -240,7 +242,7 @@ def _ebcd(problem: PSDProblem, state: _State) -> _State:
     _, _, backward = problem.bands.products(W, H, None, Q)
     new = _ebcd_state(problem, Q, H @ (W.T @ Q) - relaxation * backward, relaxation, growth, state.recent)
     if new.objective > state.objective and relaxation > 1:
-        back = _measured(4 * state.objective, state.recent)
+        back = _measured(problem.bands, problem.bands.squares(state.objective), state.recent)
         return replace(state, **back, momentum=1.0, ceiling=GROW_RELAXATION)
     if new.objective > SLOW**2 * state.objective:
         growth = max(growth, 0.25 * (relaxation - 1))

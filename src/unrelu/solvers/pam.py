@@ -79,9 +79,11 @@ class PAM(Solver[_State]):
 
     def start(self, problem: PSDProblem, left: Array, right: Array) -> _State:
         """Θ = LRᵀ, and X on the data next to it."""
-        X = problem.workspace.empty((problem.size, problem.size), problem.dtype)
-        misfit, _ = _project(problem.bands, left, right, None, X, 0.0)
-        return _State(left, right, misfit / 4, X=X)
+        bands = problem.bands
+        left, right = bands.apart(left, right)
+        X = problem.workspace.empty(bands.shape, problem.dtype)
+        misfit, _ = _project(bands, left, right, None, X, 0.0)
+        return _State(left, right, bands.value(misfit), X=X)
 
     def step(self, problem: PSDProblem, state: _State) -> _State:
         """Θ from X, then X from Θ."""
@@ -94,7 +96,7 @@ class PAM(Solver[_State]):
         new = problem.workspace.empty(X.shape, X.dtype)
         misfit, change = _project(problem.bands, left, right, state.X, new, self.alpha / (2 + self.alpha))
         details = {"change": float(np.sqrt(change)) + moved, "fallback": float(found.how != "subspace")}
-        return _State(left, right, misfit / 4, None, details, X=new, basis=found.basis)
+        return _State(left, right, problem.bands.value(misfit), None, details, X=new, basis=found.basis)
 
 
 def _project(bands: BandKernel, L: Array, R: Array, X: Array | None, new: Array, share: float) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -27,8 +28,8 @@ class _Two(TwoFactorIterate):
 class ScaledGD(Solver[Iterate]):
     """Gradient descent on H(L, R) = ½‖(LRᵀ − M)_Ω‖_F², each factor preconditioned by the other, eq. (MC1).
 
-    L ← L − (η/p) ∇_L H (RᵀR)⁻¹,  R ← R − (η/p) ∇_R H (LᵀL)⁻¹,  with p = |Ω|/n². The preconditioners make the rate
-    independent of the conditioning of M.
+    L ← L − (η/p) ∇_L H (RᵀR)⁻¹,  R ← R − (η/p) ∇_R H (LᵀL)⁻¹,  with p = |Ω|/n², or |Ω|/(mn) for a table. The
+    preconditioners make the rate independent of the conditioning of M.
 
     Parameters
     ----------
@@ -54,6 +55,11 @@ class ScaledGD(Solver[Iterate]):
     max_iter = 5000
     units: ClassVar = {}
 
+    @property
+    def not_for_tables(self) -> str | None:  # type: ignore[override]
+        """With one factor there is no LRᵀ."""
+        return "with symmetric=True it has one factor, and a table has two" if self.symmetric else None
+
     def check(self) -> None:
         """The step is positive."""
         self.need(is_number(self.step_size) and self.step_size > 0, "step_size", "a finite positive number")
@@ -68,16 +74,19 @@ class ScaledGD(Solver[Iterate]):
 
     def start(self, problem: PSDProblem, left: Array, right: Array) -> Iterate:
         """Measure the starting factors."""
-        return PointIterate(problem.evaluate(left)) if self.symmetric else _measure(problem, left, right)
+        if self.symmetric:
+            return PointIterate(problem.evaluate(left))
+        return _measure(problem, *problem.bands.apart(left, right))
 
     def step(self, problem: PSDProblem, state: Iterate) -> Iterate:
         """One scaled step, of both factors at once."""
-        length = self.step_size * problem.size**2 / problem.observations.count
         if isinstance(state, PointIterate):
+            length = self.step_size * problem.size**2 / problem.observations.count
             U, G = state.point.factor, state.point.gradient
             return PointIterate(problem.evaluate(U - length * _scaled(G, U)))
         assert isinstance(state, _Two)
-        left, right = state.gradients
+        bands, (left, right) = problem.bands, state.gradients
+        length = self.step_size * prod(bands.shape) / bands.count
         return _measure(
             problem, state.left - length * _scaled(left, state.right), state.right - length * _scaled(right, state.left)
         )

@@ -79,6 +79,7 @@ class SDP(Solver[PointIterate]):
     stopping: str = "relative"
 
     name = "sdp"
+    not_for_tables = "it looks for a positive semidefinite matrix, which a table is not"
     weighs = False
     convex = True
     default_start = None

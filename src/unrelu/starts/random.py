@@ -46,14 +46,15 @@ class RandomFill(Start):
     name = "random-fill"
 
     def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
-        """The factor of the nearest positive semidefinite matrix."""
-        return nearest_psd(*self.pair(observations, rank, rng), rank)[0]
+        """The factor of the nearest positive semidefinite matrix; of a table one above the other."""
+        left, right = self.pair(observations, rank, rng)
+        return left if observations.source.cut is not None else nearest_psd(left, right, rank)[0]
 
     def pair(self, observations: Observations, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Both factors."""
-        n, bands = observations.size, BandKernel(observations, squared_loss(observations.limits))
-        filled = rng.standard_normal((n, n)).astype(observations.dtype)
-        filled *= observations.scaled_norm / np.sqrt(observations.count * rank)
+        """Both factors; of a table one above the other, twice."""
+        bands = BandKernel(observations, squared_loss(observations.limits))
+        filled = rng.standard_normal(bands.shape).astype(observations.dtype)
+        filled *= bands.norm / np.sqrt(bands.count * rank)
 
         def visit(chunk: list[Band]) -> None:
             for band in chunk:
@@ -62,4 +63,5 @@ class RandomFill(Start):
         bands.over(visit)
         found = truncated_svd(filled, rank)
         root = np.sqrt(found.values * observations.unit)
-        return (found.left * root).astype(observations.dtype), (found.right * root).astype(observations.dtype)
+        left, right = (found.left * root).astype(observations.dtype), (found.right * root).astype(observations.dtype)
+        return bands.joined(left, right)

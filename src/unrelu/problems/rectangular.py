@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from unrelu.base.arrays import Array, Floats
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel, kernel_for
 from unrelu.model.factors import Factors, TwoSided
-from unrelu.model.losses import Loss, square_instead
+from unrelu.model.losses import Loss
 from unrelu.problems.protocol import Point
 from unrelu.problems.psd import PSDProblem
 
@@ -62,28 +61,6 @@ class RectangularProblem(PSDProblem):
         super().__init__(observations, rank, loss, kernel)
         assert observations.source.cut is not None
         self.cut = observations.source.cut
-
-    def at_rank(self, rank: int) -> RectangularProblem:
-        """The same data and loss at another rank; the kernel is shared."""
-        other = RectangularProblem(self.observations, rank, self.loss, self._kernel_for)
-        other._elder = self
-        return other
-
-    def with_loss(self, loss: Loss) -> RectangularProblem:
-        """The same data under other estimates."""
-        other = RectangularProblem(self.observations, self.rank, loss, self._kernel_for)
-        other.kernel = self.kernel.with_loss(loss)
-        return other
-
-    def among(self, observations: Observations, rank: int | None = None) -> RectangularProblem:
-        """The same loss and kind of kernel for other data."""
-        return RectangularProblem(observations, rank or self.rank, self.loss, self._kernel_for)
-
-    @cached_property
-    def simpler(self) -> RectangularProblem | None:
-        """The same data in squares; None if the loss is a square."""
-        loss = square_instead(self.loss, self.observations.limits)
-        return None if loss is None else RectangularProblem(self.observations, self.rank, loss)
 
     def evaluate(self, U: Array) -> Point:
         """F and its gradient at [L; R], in one pass."""

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from unrelu.auto.strategy import Auto, Strategy
     from unrelu.base.errors import CompletionWarning, InputError
     from unrelu.certify import certify
+    from unrelu.certify_rectangular import certify_rectangular
     from unrelu.compare import compare
     from unrelu.complete import complete
     from unrelu.complete_distances import complete_distances
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from unrelu.results.completion import Completion
     from unrelu.results.distances import DistanceCompletion
     from unrelu.results.rectangular import RectangularCompletion
+    from unrelu.results.table_certificate import TableCertificate
     from unrelu.solvers import ADMM, GNMR, PAM, SDP, Direct, GaussNewton, GradientDescent, MomentumPAM, ScaledGD, Solver
     from unrelu.starts import (
         Clique,
@@ -140,10 +142,12 @@ __all__ = [
     "Stop",
     "Strategy",
     "Symmetric",
+    "TableCertificate",
     "Tailored",
     "TwoSided",
     "Verdict",
     "certify",
+    "certify_rectangular",
     "compare",
     "complete",
     "complete_distances",
@@ -174,6 +178,8 @@ _HOMES = {
     "results.comparison": "Comparison",
     "results.completion": "Completion",
     "results.rectangular": "RectangularCompletion",
+    "results.table_certificate": "TableCertificate",
+    "certify_rectangular": "certify_rectangular",
     "results.distances": "DistanceCompletion",
     "solvers": "ADMM GNMR PAM SDP Direct GaussNewton GradientDescent MomentumPAM ScaledGD Solver",
     "starts": "Clique Gaussian RandomFill RandomImputation RandomSpectral RankIncreasing Shrinking Spectral Start "

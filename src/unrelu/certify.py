@@ -194,10 +194,11 @@ def _with_all_seen(observations: Observations, factor: Floats, found: Determinac
 
 def _completed(X: Any, rank: Any, said: dict[str, Any], rng: Any) -> Completion:
     if isinstance(X, Completion):
-        if not X.symmetric:
+        if not X.symmetric or X.signs is not None:
+            what = "two factors" if X.signs is None else "signs"
             raise InputError(
-                "certify needs a matrix or a positive semidefinite completion; this one has two factors, of which "
-                "nothing is proved"
+                f"certify needs a matrix or a positive semidefinite completion, and this one has {what}; its "
+                "determinacy says what is proved of it, and certify_rectangular is for tables"
             )
         if rank is not None and not is_integer(rank):
             raise InputError(

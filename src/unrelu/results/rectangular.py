@@ -93,7 +93,8 @@ class RectangularCompletion(Completion):
         return found
 
     @property
-    def _table(self) -> TableDeterminacy:
+    def table_determinacy(self) -> TableDeterminacy:
+        """What the data determine, rows first; found when first asked for."""
         if "table" not in self._asked:
             observations = self.observed()
             with owning_the_cores():
@@ -107,32 +108,32 @@ class RectangularCompletion(Completion):
     @property
     def determinacy(self) -> NDArray[np.str_]:
         """Per row ``proved``, ``generic`` or ``no``; those of the columns are :attr:`column_determinacy`."""
-        return self._table.level[: self.shape[0]]
+        return self.table_determinacy.level[: self.shape[0]]
 
     @property
     def column_determinacy(self) -> NDArray[np.str_]:
         """The same per column."""
-        return self._table.level[self.shape[0] :]
+        return self.table_determinacy.level[self.shape[0] :]
 
     @property
     def determined(self) -> NDArray[np.bool_]:
         """Rows of the largest set of rows and columns among which every entry has one value."""
-        return self._table.determined[: self.shape[0]]
+        return self.table_determinacy.determined[: self.shape[0]]
 
     @property
     def columns_determined(self) -> NDArray[np.bool_]:
         """Columns of that set."""
-        return self._table.determined[self.shape[0] :]
+        return self.table_determinacy.determined[self.shape[0] :]
 
     @property
     def components(self) -> NDArray[np.int64]:
         """Which body each row belongs to, 0 the largest, −1 for none."""
-        return self._table.components[: self.shape[0]]
+        return self.table_determinacy.components[: self.shape[0]]
 
     def entry_determinacy(self, rows: ArrayLike, cols: ArrayLike) -> NDArray[np.str_]:
         """One of the words for entries at positions or labels that broadcast; a seen entry is ``proved``."""
         i, j = self._places(rows, cols)
-        found, m = self._table, self.shape[0]
+        found, m = self.table_determinacy, self.shape[0]
         together = (found.components[i] == found.components[m + j]) & (found.components[i] >= 0)
         level = np.where(together, np.minimum(found.rank_of[i], found.rank_of[m + j]), 0)
         seen = self.observed().times_seen(i.ravel(), (m + j).ravel()).reshape(i.shape) > 0
@@ -174,7 +175,7 @@ class RectangularCompletion(Completion):
     def error_bars(self, X: Any = None) -> ErrorBars:
         """The error bars of this fit, in the symmetric matrix [[·, M], [Mᵀ, ·]]: entry (i, j) is (i, m + j) there."""
         if X is not None or "error bars" not in self._asked:
-            options = dict(pairs="one", determined=self._table.determined if X is None else None)
+            options = dict(pairs="one", determined=self.table_determinacy.determined if X is None else None)
             loss = likelihood_of(self)
             self._asked["error bars"] = bars_of(self.factor, self.observed(X), loss, **options)
         bars: ErrorBars = self._asked["error bars"]
@@ -206,7 +207,7 @@ class RectangularCompletion(Completion):
         """Share of rows and columns that the data determine."""
         if not self.at_floor:
             return 0.0
-        return None if self.source is None else float(np.mean(self._table.determined))
+        return None if self.source is None else float(np.mean(self.table_determinacy.determined))
 
     def __repr__(self) -> str:
         m, n = self.shape

@@ -23,7 +23,7 @@ from unrelu.kernels.pairs import pair_block, weighed
 from unrelu.kernels.protocol import PairsSeen
 from unrelu.kernels.scratch import Scratch, Work, working
 from unrelu.kernels.threads import map_chunks
-from unrelu.kernels.tiles import Tile, added, weighted_matrix
+from unrelu.kernels.tiles import Tile, added, times_signs, weighted_matrix
 from unrelu.model.losses import Loss
 
 __all__ = ["GeneralKernel"]
@@ -45,6 +45,8 @@ class GeneralKernel:
     observations : Observations
     loss : Loss
     """
+
+    _signs: Array | None = None
 
     def __init__(self, observations: Observations, loss: Loss) -> None:
         heard = loss.heard(observations.limits)
@@ -167,16 +169,27 @@ class GeneralKernel:
         other._loss = loss.in_units(self._observations.unit)
         return other
 
+    def signed(self, signs: Any) -> GeneralKernel:
+        """The same data, which USUᵀ with S = diag(signs) is fitted to instead of UUᵀ; None: UUᵀ.
+
+        With V = US the fit is UVᵀ, its gradient has V in the place of U, and its change VDᵀ + DVᵀ along D is that of
+        the fit VVᵀ: so curvatures are those at V.
+        """
+        other = copy(self)
+        other._signs = None if signs is None else np.asarray(signs, self.dtype)
+        return other
+
     def evaluate(self, U: Array) -> tuple[Any, ...]:
         """F(U), ∇F(U), the curvatures of all entries there, and what the loss asks for."""
         kept: list[Array] = [np.empty(0)] * len(self._tiles)
+        V = times_signs(U, self._signs)
 
         def visit(chunk: list[BothWays]) -> tuple[Any, ...]:
             total, gradient, sums = 0.0, np.zeros_like(U), np.zeros(1)
             for tile, work in working(chunk, self.dtype):
-                np.matmul(U[tile.rows], U[tile.cols].T, out=work.fit)
+                np.matmul(U[tile.rows], V[tile.cols].T, out=work.fit)
                 total += self._cost(tile, work)
-                _scatter(gradient, tile, work.slopes, U)
+                _scatter(gradient, tile, work.slopes, V)
                 kept[tile.index] = work.curvatures.astype(self._kept)
                 sums = sums + work.taken()
             return total, gradient, sums
@@ -186,6 +199,7 @@ class GeneralKernel:
 
     def curvature(self, U: Array, D: Array, kept: list[Array]) -> Array:
         """(S ∘ (UDᵀ + DUᵀ)) U with the curvatures S found at U."""
+        U = times_signs(U, self._signs)
         left, right = np.hstack([U, D]), np.hstack([D, U])
 
         def visit(chunk: list[BothWays]) -> Array:
@@ -207,15 +221,16 @@ class GeneralKernel:
         for tile in self._tiles:
             S[tile.rows, tile.cols] = kept[tile.index]
             S[tile.cols, tile.rows] = kept[tile.index].T
-        return weighted_matrix(S, U)
+        return weighted_matrix(S, times_signs(U, self._signs))
 
     def residual_times(self, U: Array, V: Array) -> Array:
         """The matrix of slopes, symmetrised, times V."""
+        other = times_signs(U, self._signs)
 
         def visit(chunk: list[BothWays]) -> Array:
             product = np.zeros_like(V)
             for tile, work in working(chunk, self.dtype):
-                np.matmul(U[tile.rows], U[tile.cols].T, out=work.fit)
+                np.matmul(U[tile.rows], other[tile.cols].T, out=work.fit)
                 self._cost(tile, work)
                 _scatter(product, tile, work.slopes, V)
             return product
@@ -225,15 +240,16 @@ class GeneralKernel:
 
     def line(self, U: Array, D: Array, value: float, slope: float, kept: list[Array]) -> Sampled:
         """Values and slopes of F(U + tD), for all steps of a request in one pass."""
+        V, E = (times_signs(factor, self._signs) for factor in (U, D))
 
         def look(steps: Sequence[float]) -> tuple[Floats, Floats]:
             def visit(chunk: list[BothWays]) -> Floats:
                 found = np.zeros((2, len(steps)))
                 for tile, work in working(chunk, self.dtype):
-                    here = U[tile.rows] @ U[tile.cols].T
-                    along = U[tile.rows] @ D[tile.cols].T
-                    along += D[tile.rows] @ U[tile.cols].T
-                    beyond = D[tile.rows] @ D[tile.cols].T
+                    here = U[tile.rows] @ V[tile.cols].T
+                    along = V[tile.rows] @ D[tile.cols].T
+                    along += D[tile.rows] @ V[tile.cols].T
+                    beyond = D[tile.rows] @ E[tile.cols].T
                     for k, step in enumerate(steps):
                         np.copyto(work.fit, here + step * along + step**2 * beyond)
                         found[0, k] += self._cost(tile, work)

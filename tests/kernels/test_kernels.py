@@ -10,7 +10,7 @@ from helpers import LOSSES, ROUNDING, asymmetric_instance, reference, remainder_
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.data.source import ArraySource
-from unrelu.kernels import GeneralKernel, TiledKernel, UnevenKernel, bands, kernel_for, memory, pairs, threads
+from unrelu.kernels import GeneralKernel, TiledKernel, bands, kernel_for, memory, pairs, threads
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
 from unrelu.kernels.threads import map_chunks, owning_the_cores
 from unrelu.model.losses import Observed, OneSided
@@ -22,7 +22,7 @@ def tile(request, monkeypatch):
     monkeypatch.setattr(pairs.edges, "__defaults__", (request.param,))
 
 
-@pytest.fixture(params=[TiledKernel, GeneralKernel, UnevenKernel], ids=["quick", "general", "uneven"])
+@pytest.fixture(params=[TiledKernel, GeneralKernel], ids=["quick", "general"])
 def kernel(request):
     return request.param
 
@@ -193,7 +193,7 @@ def test_two_limits_are_not_one():
     both = Observations(ArraySource(X), Limits(low=-0.5, high=0.0))
     assert not both.limits.uniform
     assert both.limits.threshold is None
-    assert isinstance(kernel_for(both, OneSided()), UnevenKernel)
+    assert isinstance(kernel_for(both, OneSided()), GeneralKernel)
     for limits in (Limits(high=0.0), Limits(low=0.5), Limits()):
         assert limits.uniform
         assert isinstance(kernel_for(Observations(ArraySource(X), limits), OneSided()), TiledKernel)

@@ -32,8 +32,7 @@ class CompiledKernel(GeneralKernel):
     """F and its derivatives for the censored likelihood with one threshold; all else as in the general kernel."""
 
     def _cost(self, tile: Any, work: Any) -> float:
-        work.slopes.fill(0)
-        work.curvatures.fill(0)
+        work.clear()
         step, table = censored(), ratio_table()
         sigma = float(self._loss.noise or 1.0)
         limits = self._observations.limits
@@ -43,7 +42,7 @@ class CompiledKernel(GeneralKernel):
         nobody = np.zeros((1, 1), dtype=bool)
         for number, way in enumerate(tile.directions):
             found = step(
-                work.fit, self._values(tile, number), nobody if way.hidden is None else way.hidden,
+                work.fit, self._data.values(tile, number), nobody if way.hidden is None else way.hidden,
                 (float(self._inverse), tau if below else -tau, 1.0 if below else -1.0, sigma, way.times),
                 (work.slopes, work.curvatures), table,
             )  # fmt: skip
@@ -51,6 +50,5 @@ class CompiledKernel(GeneralKernel):
             sums += way.times * np.array(found[1:])
         work.add(sums)
         if tile.diagonal:
-            work.slopes += work.slopes.T.copy()
-            work.curvatures += work.curvatures.T.copy()
+            work.mirror()
         return total

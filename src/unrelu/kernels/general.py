@@ -1,27 +1,29 @@
-"""Passes for any loss and any limits, tile by tile: what the quick kernels of squared losses do not cover.
+"""Passes for any loss, any limits, weights and noise of each entry's own, tile by tile.
 
-Limits may differ between the entries (i, j) and (j, i) of a symmetric matrix; and two seen values can be replaced by
-their mean only if the loss is a square. So both directions of a tile are kept, unless they say the same.
+What the quick kernels do not cover: those of squares know of one limit and count all entries alike, the compiled one is
+for one likelihood.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from unrelu.base.arrays import Array, Bools, Floats, Indices
+from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
+from unrelu.kernels.directions import BothWays, Direction, Directions
 from unrelu.kernels.line import Sampled
 from unrelu.kernels.memory import require_memory
-from unrelu.kernels.pairs import pair_block, places
+from unrelu.kernels.pairs import pair_block, weighed
 from unrelu.kernels.protocol import PairsSeen
+from unrelu.kernels.scratch import Scratch, Work, working
 from unrelu.kernels.threads import map_chunks
-from unrelu.kernels.tiles import Tile, added, weighted_matrix
+from unrelu.kernels.tiles import Tile, added, times_signs, weighted_matrix
 from unrelu.model.losses import Loss
 
 __all__ = ["GeneralKernel"]
@@ -29,41 +31,14 @@ __all__ = ["GeneralKernel"]
 CHUNKS = 16
 
 
-@dataclass(frozen=True, eq=False)
-class _Direction:
-    """One way round a tile.
-
-    ``values`` are those of the source, NaN where unseen; None: they are read again in every pass, as views of an array
-    that is there anyway. ``hidden`` are the unseen entries that are absent because of their value; None: all of them.
-    """
-
-    values: Array | None
-    limits: tuple[Any, Any]
-    hidden: Bools | None
-    times: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class _BothWays:
-    rows: slice
-    cols: slice
-    directions: tuple[_Direction, ...]
-    index: int
-
-    @property
-    def diagonal(self) -> bool:
-        return self.rows == self.cols
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.rows.stop - self.rows.start, self.cols.stop - self.cols.start
-
-
 class GeneralKernel:
     """F(U) = Σ cost((UUᵀ)_ij) over all ordered pairs, for any loss and limits, in units of ``observations.unit``.
 
-    What it keeps of a point are the curvatures of all entries, in single precision: they steer a method, and their last
-    digits decide nothing.
+    An entry with a weight costs so many times as much; one whose noise is ``spread`` times as large as that of others
+    is measured in units of that: fit, value and limits are divided by it.
+
+    What it keeps of a point are the curvatures of all entries. Where all weigh the same that is in single precision:
+    for squares it is exact, and under other losses the last digits of a curvature decide nothing.
 
     Parameters
     ----------
@@ -71,90 +46,122 @@ class GeneralKernel:
     loss : Loss
     """
 
-    constant = 0.0
+    _signs: Array | None = None
 
     def __init__(self, observations: Observations, loss: Loss) -> None:
-        self._observations = observations.with_limits(loss.heard(observations.limits))
+        heard = loss.heard(observations.limits)
+        observations = observations.with_limits(heard if loss.hears_gaps else heard.apart_from_gaps())
+        self._observations, self._data = observations, Directions.of(observations, squared=loss.squared)
         self._loss = loss.in_units(observations.unit)
         n, self.size, self.dtype = observations.size, observations.size, observations.dtype
         self._inverse = self.dtype.type(1 / observations.unit)  # exact: the unit is a power of four
-        self.bounded = not self._observations.limits.nothing
+        self._lowest = np.finfo(self.dtype).min
+        self.bounded = not observations.limits.nothing
         self._threads = observations.source.thread_safe
-        # An array is read where it is; whatever costs something to read is read once.
-        self._reads = observations.source.at_hand
-        require_memory(n * n * (4 if self._reads else 4 + self.dtype.itemsize), f"a {n}×{n} matrix")
-        numbered = list(enumerate(places(observations)))
-        self._tiles = map_chunks(lambda place: self._pack(place[0], *place[1]), numbered, threads=self._threads)
+        self._kept = np.dtype(np.float32) if observations.plain else self.dtype
+        values = 0 if self._data.reads else self.dtype.itemsize
+        require_memory(n * n * (self._kept.itemsize + values), f"a {n}×{n} matrix")
+        self._tiles = self._data.tiles()
         wanted = min(CHUNKS, len(self._tiles))
         self._chunks = [self._tiles[k::wanted] for k in range(wanted)]
 
-    def _pack(self, index: int, rows: slice, cols: slice) -> _BothWays:
-        forward, here = self._direction(rows, cols)
-        if rows == cols:
-            return _BothWays(rows, cols, (forward,), index)
-        back, there = self._direction(cols, rows)
-        low, high = (np.transpose(limit) for limit in back.limits)
-        backward = _Direction(_turned(back.values), (low, high), _turned(back.hidden))
-        if np.array_equal(here, there.T, equal_nan=True) and _alike(forward, backward):
-            return _BothWays(rows, cols, (replace(forward, times=2.0),), index)
-        return _BothWays(rows, cols, (forward, backward), index)
+    @cached_property
+    def constant(self) -> float:
+        """The part of a squared F that no fit lowers: of pairs seen twice, with two values."""
+        if not self._loss.squared:
+            return 0.0
+        different = [tile for tile in self._tiles if not tile.alike]
+        return sum(weighed(self._observations, tile.rows, tile.cols)[1] for tile in different) / 4
 
-    def _direction(self, rows: slice, cols: slice) -> tuple[_Direction, Array]:
-        observations = self._observations
-        values = observations.block(rows, cols)
-        absent, unseen = observations.absent(rows, cols, values), np.isnan(values)
-        low, high = (limit / observations.unit for limit in observations.limits.of(rows, cols))
-        hidden = None if np.array_equal(absent, unseen) else absent
-        return _Direction(None if self._reads else values.copy(), (low, high), hidden), values
-
-    def _values(self, tile: _BothWays, number: int) -> Array:
-        """Values of one way round a tile, in the caller's units."""
-        kept = tile.directions[number].values
-        if kept is not None:
-            return kept
-        source = self._observations.source
-        return source.block(tile.rows, tile.cols) if number == 0 else source.block(tile.cols, tile.rows).T
-
-    def _cost(self, tile: _BothWays, work: _Work) -> float:
+    def _cost(self, tile: BothWays, work: Work) -> float:
         """Cost of the fit in ``work.fit``; slopes and curvatures of the whole tile are left in ``work``."""
-        work.slopes.fill(0)
-        work.curvatures.fill(0)
-        total = 0.0
+        total, squared = 0.0, self._loss.squared
+        if not squared:
+            work.clear()
         for number, way in enumerate(tile.directions):
-            np.multiply(self._values(tile, number), self._inverse, out=work.value)
-            missing = np.isnan(work.value)
-            seen = np.flatnonzero(~missing)
-            hidden = np.flatnonzero(missing if way.hidden is None else way.hidden) if self.bounded else seen[:0]
-            total += way.times * (self._seen(way, seen, work) + self._unseen(way, hidden, work))
+            np.multiply(self._data.values(tile, number), self._inverse, out=work.value)
+            total += self._squares(way, work, first=number == 0) if squared else way.times * self._picked(way, work)
         if tile.diagonal:
-            work.slopes += work.slopes.T.copy()
-            work.curvatures += work.curvatures.T.copy()
+            work.mirror()
         return total
 
-    def _seen(self, way: _Direction, at: Indices, work: _Work) -> float:
-        """Of the seen entries of a way, gathered into one row each of what the loss reads and writes."""
+    def _squares(self, way: Direction, work: Work, *, first: bool) -> float:
+        """A whole way in squares: ¼ w (x − t)², with the nearest value that may be as the target t of an unseen entry.
+
+        Few cheap steps on all entries, times 0 for those that do not count, take less time than to pick the others.
+        """
+        seen = work.value == work.value  # NaN is not
+        np.fmax(work.value, self._lowest, out=work.value)  # any finite number is nothing times 0
+        half = self.dtype.type(way.times / 2)
+        factor = half if way.weights is None else way.weights if half == 1 else way.weights * half
+        off = np.subtract(work.fit, work.value, out=work.value)
+        total = work.add_squares(off, seen, factor, first=first)
+        if self.bounded:
+            near = way.limits.nearest(work.fit, out=work.value)
+            off = np.subtract(work.fit, near, out=near)
+            hidden = ~seen if way.hidden is None else way.hidden
+            total += work.add_squares(off, (off != 0) & hidden, factor, first=False)
+        return total
+
+    def _picked(self, way: Direction, work: Work) -> float:
+        """A way under any loss: what was seen and what is absent because of its value, each gathered into a row."""
+        missing = np.isnan(work.value)
+        seen = np.flatnonzero(~missing)
+        hidden = np.flatnonzero(missing if way.hidden is None else way.hidden) if self.bounded else seen[:0]
+        return self._seen(way, seen, work) + self._unseen(way, hidden, work)
+
+    def _seen(self, way: Direction, at: Indices, work: Work) -> float:
+        """Of the seen entries of a way."""
         if not at.size:
             return 0.0
         fit, known, cost, slope, curvature = work.rows(at.size)
         np.take(work.fit.reshape(-1), at, out=fit)
         np.take(work.value.reshape(-1), at, out=known)
+        spread = _of_entries(way.spread, at, work)
+        if spread is not None:
+            fit /= spread
+            known /= spread
         self._loss.seen(fit, known, cost, slope, curvature)
+        self._weigh(way, at, work)
         if self._loss.gathers:
             work.add(way.times * self._loss.seen_sums(fit, known, slope, curvature))
-        return work.spread(way.times, at, cost, slope, curvature)
+        return self._put(way, at, work, spread)
 
-    def _unseen(self, way: _Direction, at: Indices, work: _Work) -> float:
+    def _unseen(self, way: Direction, at: Indices, work: Work) -> float:
         """The same of those that are absent because of their value."""
         if not at.size:
             return 0.0
         fit, _, cost, slope, curvature = work.rows(at.size)
         np.take(work.fit.reshape(-1), at, out=fit)
-        low, high = (_picked(limit, at, work.fit.shape) for limit in way.limits)
-        limits = Ends((low, high))
+        low, high, *gap = (_of_entries(end, at, work) for end in (*way.limits, *(way.limits.gap or ())))
+        limits, spread = Ends((low, high), (gap[0], gap[1]) if gap else None), _of_entries(way.spread, at, work)
+        if spread is not None:
+            fit /= spread
+            limits = limits.over(spread)
         self._loss.unseen(fit, limits, cost, slope, curvature)
+        self._weigh(way, at, work)
         if self._loss.gathers:
             work.add(way.times * self._loss.unseen_sums(fit, limits, slope, curvature))
-        return work.spread(way.times, at, cost, slope, curvature)
+        return self._put(way, at, work, spread)
+
+    def _weigh(self, way: Direction, at: Indices, work: Work) -> None:
+        """Multiply what the loss has written by the weights of these entries."""
+        weights = _of_entries(way.weights, at, work)
+        if weights is not None:
+            for written in work.rows(at.size)[2:]:
+                written *= weights
+
+    def _put(self, way: Direction, at: Indices, work: Work, spread: Array | None) -> float:
+        """Add slopes and curvatures of these entries where they belong, and return their cost."""
+        cost, slope, curvature = work.rows(at.size)[2:]
+        if spread is not None:
+            slope /= spread
+            curvature /= np.square(spread)
+        if way.times != 1:
+            slope *= way.times
+            curvature *= way.times
+        work.put(at, slope, curvature)
+        return float(np.sum(cost, dtype=np.float64))
 
     def with_loss(self, loss: Loss) -> GeneralKernel:
         """The same tiles under other estimates."""
@@ -162,17 +169,28 @@ class GeneralKernel:
         other._loss = loss.in_units(self._observations.unit)
         return other
 
+    def signed(self, signs: Any) -> GeneralKernel:
+        """The same data, which USUᵀ with S = diag(signs) is fitted to instead of UUᵀ; None: UUᵀ.
+
+        With V = US the fit is UVᵀ, its gradient has V in the place of U, and its change VDᵀ + DVᵀ along D is that of
+        the fit VVᵀ: so curvatures are those at V.
+        """
+        other = copy(self)
+        other._signs = None if signs is None else np.asarray(signs, self.dtype)
+        return other
+
     def evaluate(self, U: Array) -> tuple[Any, ...]:
         """F(U), ∇F(U), the curvatures of all entries there, and what the loss asks for."""
         kept: list[Array] = [np.empty(0)] * len(self._tiles)
+        V = times_signs(U, self._signs)
 
-        def visit(chunk: list[_BothWays]) -> tuple[Any, ...]:
+        def visit(chunk: list[BothWays]) -> tuple[Any, ...]:
             total, gradient, sums = 0.0, np.zeros_like(U), np.zeros(1)
-            for tile, work in _working(chunk, self.dtype):
-                np.matmul(U[tile.rows], U[tile.cols].T, out=work.fit)
+            for tile, work in working(chunk, self.dtype):
+                np.matmul(U[tile.rows], V[tile.cols].T, out=work.fit)
                 total += self._cost(tile, work)
-                _scatter(gradient, tile, work.slopes, U)
-                kept[tile.index] = work.curvatures.astype(np.float32)
+                _scatter(gradient, tile, work.slopes, V)
+                kept[tile.index] = work.curvatures.astype(self._kept)
                 sums = sums + work.taken()
             return total, gradient, sums
 
@@ -181,10 +199,11 @@ class GeneralKernel:
 
     def curvature(self, U: Array, D: Array, kept: list[Array]) -> Array:
         """(S ∘ (UDᵀ + DUᵀ)) U with the curvatures S found at U."""
+        U = times_signs(U, self._signs)
         left, right = np.hstack([U, D]), np.hstack([D, U])
 
-        def visit(chunk: list[_BothWays]) -> Array:
-            product, scratch = np.zeros_like(U), _Scratch(self.dtype)
+        def visit(chunk: list[BothWays]) -> Array:
+            product, scratch = np.zeros_like(U), Scratch(self.dtype)
             for tile in chunk:
                 along = scratch.of(tile.shape)
                 np.matmul(left[tile.rows], right[tile.cols].T, out=along)
@@ -202,15 +221,16 @@ class GeneralKernel:
         for tile in self._tiles:
             S[tile.rows, tile.cols] = kept[tile.index]
             S[tile.cols, tile.rows] = kept[tile.index].T
-        return weighted_matrix(S, U)
+        return weighted_matrix(S, times_signs(U, self._signs))
 
     def residual_times(self, U: Array, V: Array) -> Array:
         """The matrix of slopes, symmetrised, times V."""
+        other = times_signs(U, self._signs)
 
-        def visit(chunk: list[_BothWays]) -> Array:
+        def visit(chunk: list[BothWays]) -> Array:
             product = np.zeros_like(V)
-            for tile, work in _working(chunk, self.dtype):
-                np.matmul(U[tile.rows], U[tile.cols].T, out=work.fit)
+            for tile, work in working(chunk, self.dtype):
+                np.matmul(U[tile.rows], other[tile.cols].T, out=work.fit)
                 self._cost(tile, work)
                 _scatter(product, tile, work.slopes, V)
             return product
@@ -220,15 +240,16 @@ class GeneralKernel:
 
     def line(self, U: Array, D: Array, value: float, slope: float, kept: list[Array]) -> Sampled:
         """Values and slopes of F(U + tD), for all steps of a request in one pass."""
+        V, E = (times_signs(factor, self._signs) for factor in (U, D))
 
         def look(steps: Sequence[float]) -> tuple[Floats, Floats]:
-            def visit(chunk: list[_BothWays]) -> Floats:
+            def visit(chunk: list[BothWays]) -> Floats:
                 found = np.zeros((2, len(steps)))
-                for tile, work in _working(chunk, self.dtype):
-                    here = U[tile.rows] @ U[tile.cols].T
-                    along = U[tile.rows] @ D[tile.cols].T
-                    along += D[tile.rows] @ U[tile.cols].T
-                    beyond = D[tile.rows] @ D[tile.cols].T
+                for tile, work in working(chunk, self.dtype):
+                    here = U[tile.rows] @ V[tile.cols].T
+                    along = V[tile.rows] @ D[tile.cols].T
+                    along += D[tile.rows] @ V[tile.cols].T
+                    beyond = D[tile.rows] @ E[tile.cols].T
                     for k, step in enumerate(steps):
                         np.copyto(work.fit, here + step * along + step**2 * beyond)
                         found[0, k] += self._cost(tile, work)
@@ -249,7 +270,7 @@ class GeneralKernel:
     def gather(self, visit: Callable[[PairsSeen, Any], None], zeros: Any) -> Any:
         """The sum over blocks of pairs of what ``visit`` adds to an array, in a fixed order."""
 
-        def of_chunk(chunk: list[_BothWays]) -> Any:
+        def of_chunk(chunk: list[BothWays]) -> Any:
             into = zeros.copy()
             for tile in chunk:
                 visit(self._pairs(tile), into)
@@ -260,91 +281,25 @@ class GeneralKernel:
     def total(self, visit: Callable[[PairsSeen], Any]) -> Any:
         """The sum of what ``visit`` returns for each block of pairs, in a fixed order."""
 
-        def of_chunk(chunk: list[_BothWays]) -> Any:
+        def of_chunk(chunk: list[BothWays]) -> Any:
             return added([visit(self._pairs(tile)) for tile in chunk])
 
         return added(map_chunks(of_chunk, self._chunks, threads=self._threads))
 
-    def _pairs(self, tile: _BothWays) -> Tile:
+    def _pairs(self, tile: BothWays) -> Tile:
         pairs = pair_block(self._observations, tile.rows, tile.cols)
-        absent = pairs.absent if self.bounded else None
-        return Tile(tile.rows, tile.cols, pairs.mean, pairs.seen, absent, None, tile.index)
+        absent, mean = pairs.absent if self.bounded else None, pairs.mean
+        if not self._observations.plain:
+            mean = weighed(self._observations, tile.rows, tile.cols)[0]
+        return Tile(tile.rows, tile.cols, mean, pairs.seen, absent, None, tile.index)
 
 
-class _Work:
-    """Arrays of the size of a tile that one thread writes to."""
-
-    def __init__(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
-        self.fit, self.value, self.slopes, self.curvatures = np.empty((4, *shape), dtype)
-        self._rows = np.empty((5, shape[0] * shape[1]), dtype)
-        self._sums: Floats | None = None
-
-    def rows(self, count: int) -> tuple[Array, ...]:
-        """Five rows of so many numbers."""
-        return tuple(row[:count] for row in self._rows)
-
-    def add(self, sums: Floats) -> None:
-        """Add what the loss wants to know for its estimates."""
-        self._sums = sums if self._sums is None else self._sums + sums
-
-    def taken(self) -> Floats:
-        """What was added since it was last asked."""
-        found, self._sums = (np.zeros(1) if self._sums is None else self._sums), None
-        return found
-
-    def spread(self, times: float, at: Indices, cost: Array, slope: Array, curvature: Array) -> float:
-        """Add slopes and curvatures of some entries where they belong, and return their cost."""
-        for whole, part in ((self.slopes, slope), (self.curvatures, curvature)):
-            if times != 1:
-                part *= times
-            flat = whole.reshape(-1)
-            flat[at] += part
-        return float(np.sum(cost, dtype=np.float64))
+def _of_entries(value: Any, at: Indices, work: Work) -> Any:
+    """Of something that broadcasts to a tile, what belongs to some of its entries; a number stays one, None too."""
+    return value if np.ndim(value) == 0 else np.broadcast_to(value, work.fit.shape).take(at)
 
 
-class _Scratch:
-    """One array per shape, made once."""
-
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self._dtype = dtype
-        self._made: dict[tuple[int, int], Array] = {}
-
-    def of(self, shape: tuple[int, int]) -> Array:
-        if shape not in self._made:
-            self._made[shape] = np.empty(shape, self._dtype)
-        return self._made[shape]
-
-
-def _working(chunk: list[_BothWays], dtype: np.dtype[Any]) -> Iterator[tuple[_BothWays, _Work]]:
-    """Each tile with arrays to write to, made once for each shape."""
-    made: dict[tuple[int, int], _Work] = {}
-    for tile in chunk:
-        if tile.shape not in made:
-            made[tile.shape] = _Work(tile.shape, dtype)
-        yield tile, made[tile.shape]
-
-
-def _turned(values: Any) -> Any:
-    return None if values is None else values.T
-
-
-def _alike(one: _Direction, other: _Direction) -> bool:
-    """Whether limits and what is hidden are the same both ways."""
-    if (one.hidden is None) != (other.hidden is None):
-        return False
-    hidden = one.hidden is None or np.array_equal(one.hidden, other.hidden)  # type: ignore[arg-type]
-    return hidden and all(bool(np.all(np.equal(a, b))) for a, b in zip(one.limits, other.limits, strict=True))
-
-
-def _picked(limit: Any, at: Indices, shape: tuple[int, int]) -> Any:
-    """Of something that broadcasts to a tile, what belongs to some of its entries; a number stays one."""
-    if np.ndim(limit) == 0:
-        return limit
-    row, col = np.divmod(at, shape[1])
-    return limit[row if limit.shape[0] > 1 else 0, col if limit.shape[1] > 1 else 0]
-
-
-def _scatter(into: Array, tile: _BothWays, Z: Array, V: Array) -> None:
+def _scatter(into: Array, tile: BothWays, Z: Array, V: Array) -> None:
     into[tile.rows] += Z @ V[tile.cols]
     if not tile.diagonal:
         into[tile.cols] += Z.T @ V[tile.rows]

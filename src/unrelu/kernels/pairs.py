@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from unrelu.data.observations import Observations
 
-__all__ = ["PairBlock", "edges", "pair_block", "places"]
+__all__ = ["PairBlock", "edges", "pair_block", "places", "weighed"]
 
 # 256² doubles are half a megabyte: a tile and its scratch stay in a core's second-level cache.
 TILE = 256
@@ -74,3 +74,28 @@ def pair_block(observations: Observations, rows: slice, cols: slice) -> PairBloc
     spread = float(apart @ apart) / 2
     # A block on the diagonal holds each pair twice.
     return PairBlock(mean, seen, absent, spread / 2 if rows == cols else spread)
+
+
+def weighed(observations: Observations, rows: slice, cols: slice) -> tuple[NDArray[np.floating[Any]], float]:
+    """Means of the pairs of a block where entries differ in weight and noise, and how far apart those seen twice are.
+
+    With values x and y of weights p and q, each over the square of its noise,
+
+        p (z − x)² + q (z − y)² = (p + q)(z − m)² + pq/(p + q) (x − y)²,
+
+    where m is their mean by these weights, 0 where none was seen; the last terms are added up over the block.
+    """
+    (p, x), (q, y) = _with_precision(observations, rows, cols), _with_precision(observations, cols, rows)
+    q, y = q.T, y.T
+    both = (p > 0) & (q > 0)
+    apart = (p * q)[both] / (p + q)[both] * (x - y)[both] ** 2
+    total = float(np.sum(apart, dtype=np.float64))
+    return (p * x + q * y) / np.where(p + q > 0, p + q, 1), total / 2 if rows == cols else total
+
+
+def _with_precision(observations: Observations, rows: slice, cols: slice) -> tuple[Any, Any]:
+    """What seen entries weigh over the square of their noise, and their values; 0 where unseen."""
+    values = observations.block(rows, cols)
+    seen, dtype = ~np.isnan(values), observations.dtype
+    weight = (seen * observations.precision(rows, cols)).astype(dtype)
+    return weight, np.where(seen, values, 0) / dtype.type(observations.unit)

@@ -7,6 +7,7 @@ symmetry halves the element-wise work; nothing n×n beyond the packed data is ev
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from unrelu.kernels.memory import require_memory
 from unrelu.kernels.pairs import pair_block, places
 from unrelu.kernels.protocol import PairsSeen
 from unrelu.kernels.threads import map_chunks
-from unrelu.kernels.tiles import Tile, added, weighted_matrix
+from unrelu.kernels.tiles import Tile, added, times_signs, weighted_matrix
 from unrelu.model.losses import Loss
 
 __all__ = ["TiledKernel", "Weights"]
@@ -50,6 +51,8 @@ class TiledKernel:
     loss : Loss
         A squared one; what it makes of the limits is the same for all entries.
     """
+
+    _signs: Array | None = None
 
     def __init__(self, observations: Observations, loss: Loss) -> None:
         observations = observations.with_limits(loss.heard(observations.limits))
@@ -87,22 +90,33 @@ class TiledKernel:
         """Itself: a square estimates nothing."""
         return self
 
+    def signed(self, signs: Any) -> TiledKernel:
+        """The same data, which USUᵀ with S = diag(signs) is fitted to instead of UUᵀ; None: UUᵀ.
+
+        With V = US the fit is UVᵀ, its gradient has V in the place of U, and its change VDᵀ + DVᵀ along D is that of
+        the fit VVᵀ: so curvatures are those at V.
+        """
+        other = copy(self)
+        other._signs = None if signs is None else np.asarray(signs, self.dtype)
+        return other
+
     def evaluate(self, U: Array) -> tuple[float, Array, Weights | None]:
         """F(U), ∇F(U), and the weights that the curvature at U needs (None: those of the pattern)."""
+        V = times_signs(U, self._signs)
         active: Weights | None = [np.empty(0, np.uint8)] * len(self.tiles) if self.bounded else None
 
         def visit(chunk: list[Tile]) -> tuple[float, Array]:
             total, gradient, scratch = 0.0, np.zeros_like(U), _Scratch(self.dtype)
             for tile in chunk:
                 T, Z = scratch.pair(tile)
-                UI, UJ = U[tile.rows], U[tile.cols]
-                weights = self._residual(tile, UI, UJ, T)
+                VI, VJ = V[tile.rows], V[tile.cols]
+                weights = self._residual(tile, U[tile.rows], VJ, T)
                 np.multiply(T, weights, out=Z)
                 value = _dot(Z, T)
                 if tile.mixed is not None and self.bounded:
                     value += self._add_mixed(tile, T, Z, weights)
                 total += value if tile.diagonal else 2 * value
-                _scatter(gradient, tile, Z, UI, UJ)
+                _scatter(gradient, tile, Z, VI, VJ)
                 if active is not None:
                     active[tile.index] = weights
             return total, gradient
@@ -113,6 +127,7 @@ class TiledKernel:
 
     def curvature(self, U: Array, D: Array, active: Weights | None) -> Array:
         """The Gauss–Newton product (S ∘ (UDᵀ + DUᵀ)) U with the weights S found at U."""
+        U = times_signs(U, self._signs)
         left, right = np.hstack([U, D]), np.hstack([D, U])
 
         def visit(chunk: list[Tile]) -> tuple[float, Array]:
@@ -135,16 +150,17 @@ class TiledKernel:
             weights = (tile.seen if active is None else active[tile.index]) * 0.5
             S[tile.rows, tile.cols] = weights
             S[tile.cols, tile.rows] = weights.T
-        return weighted_matrix(S, U)
+        return weighted_matrix(S, times_signs(U, self._signs))
 
     def residual_times(self, U: Array, V: Array) -> Array:
         """(S ∘ (UUᵀ − T)) V: the residual matrix applied to V; with U = 0 and ``observed``, −M_Ω V."""
+        other = times_signs(U, self._signs)
 
         def visit(chunk: list[Tile]) -> tuple[float, Array]:
             product, scratch = np.zeros_like(V), _Scratch(self.dtype)
             for tile in chunk:
                 T, Z = scratch.pair(tile)
-                weights = self._residual(tile, U[tile.rows], U[tile.cols], T)
+                weights = self._residual(tile, U[tile.rows], other[tile.cols], T)
                 np.multiply(T, weights, out=Z)
                 if tile.mixed is not None and self.bounded:
                     self._add_mixed(tile, T, Z, weights)
@@ -161,18 +177,19 @@ class TiledKernel:
         With T = UUᵀ − t, L = UDᵀ + DUᵀ and Q = DDᵀ the coefficients of t², t³ and t⁴ are ¼Σ S(L² + 2TQ), ½Σ S LQ and
         ¼Σ S Q². The constant is F(U) and the slope ⟨∇F(U), D⟩, which the caller has already.
         """
-        left, right = np.hstack([U, D]), np.hstack([D, U])
+        V, E = (times_signs(factor, self._signs) for factor in (U, D))
+        left, right = np.hstack([V, D]), np.hstack([D, V])
 
         def visit(chunk: list[Tile]) -> tuple[float, Array]:
             sums, scratch = np.zeros(3), _Scratch(self.dtype)
             for tile in chunk:
                 T, L = scratch.pair(tile)
                 weights = tile.seen if active is None else active[tile.index]
-                np.matmul(U[tile.rows], U[tile.cols].T, out=T)
+                np.matmul(U[tile.rows], V[tile.cols].T, out=T)
                 np.subtract(T, tile.target, out=T)
                 np.matmul(left[tile.rows], right[tile.cols].T, out=L)
                 Q, W = scratch.second_pair(tile)
-                np.matmul(D[tile.rows], D[tile.cols].T, out=Q)
+                np.matmul(D[tile.rows], E[tile.cols].T, out=Q)
                 np.multiply(L, weights, out=W)
                 second = _dot(L, W)
                 np.multiply(Q, weights, out=W)
@@ -208,9 +225,9 @@ class TiledKernel:
         parts = map_chunks(lambda chunk: added([visit(tile) for tile in chunk]), self.chunks)
         return added(parts)
 
-    def _residual(self, tile: Tile, UI: Array, UJ: Array, T: Array) -> NDArray[np.uint8]:
-        """Write UUᵀ − target into T and return the weights there."""
-        np.matmul(UI, UJ.T, out=T)
+    def _residual(self, tile: Tile, UI: Array, VJ: Array, T: Array) -> NDArray[np.uint8]:
+        """Write UVᵀ − target into T and return the weights there."""
+        np.matmul(UI, VJ.T, out=T)
         np.subtract(T, tile.target, out=T)
         if tile.absent is None:
             return tile.seen

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Floats
 
-__all__ = ["Tile", "added", "weighted_matrix"]
+__all__ = ["Tile", "added", "times_signs", "weighted_matrix"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,11 @@ def added(parts: list[Any]) -> Any:
     for more in parts[1:]:
         total = tuple(map(add, total, more)) if isinstance(total, tuple) else total + more
     return total
+
+
+def times_signs(U: Array, signs: Array | None) -> Array:
+    """US with S = diag(signs); U itself where there are none."""
+    return U if signs is None else U * signs
 
 
 def weighted_matrix(S: Floats, U: Array) -> Floats:

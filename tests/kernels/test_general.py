@@ -8,7 +8,7 @@ from helpers import ROUNDING
 from unrelu.data.limits import Ends, Limits
 from unrelu.data.observations import Observations
 from unrelu.data.source import ArraySource
-from unrelu.kernels import TiledKernel, UnevenKernel, kernel_for
+from unrelu.kernels import GeneralKernel, TiledKernel, kernel_for, pairs
 from unrelu.kernels.bands import BandKernel
 from unrelu.model.losses import Censored, Loss, Observed, OneSided
 from unrelu.model.losses.tails import beside
@@ -18,7 +18,12 @@ N = 24
 INF = np.inf
 
 
-def posed(loss, *, gap=None, weights=None, spread=None, seed=0, symmetric=False):
+@pytest.fixture(autouse=True, params=[7, 256], ids=["many tiles", "one tile"])
+def tile(request, monkeypatch):
+    monkeypatch.setattr(pairs.edges, "__defaults__", (request.param,))
+
+
+def posed(loss, *, gap=None, weights=None, spread=None, seed=0, symmetric=False, dtype=float):
     """A problem with limits per entry, a point, and everything in units."""
     rng = np.random.default_rng(seed)
     V = rng.standard_normal((N, 2))
@@ -30,9 +35,10 @@ def posed(loss, *, gap=None, weights=None, spread=None, seed=0, symmetric=False)
         low, high = np.maximum(low, low.T), np.minimum(high, high.T)
     X[hidden] = np.nan
     limits = Limits(low, high, gap=gap)
-    observations = Observations(ArraySource(X), limits, weights=weights, spread=spread)
-    problem = PSDProblem(observations, 2, loss, UnevenKernel)
-    return problem, rng.standard_normal((N, 2)) / np.sqrt(observations.unit), X / observations.unit
+    observations = Observations(ArraySource(X.astype(dtype)), limits, weights=weights, spread=spread)
+    problem = PSDProblem(observations, 2, loss, GeneralKernel)
+    U = (rng.standard_normal((N, 2)) / np.sqrt(observations.unit)).astype(dtype)
+    return problem, U, X / observations.unit
 
 
 def of_entries(problem, P, X):
@@ -78,9 +84,52 @@ def test_squares_are_those_of_the_distances_from_where_entries_may_lie(names):
     np.testing.assert_allclose(point.gradient, (Z + Z.T) @ U / 2, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("names", EXTRAS)
-def test_the_likelihood_is_that_of_every_entry(names):
-    problem, U, X = posed(Censored(sigma=2.0), **extras(names))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_curvature_is_that_of_the_weighted_squares_to_rounding(names, symmetric, dtype):
+    """Of squares nothing is lost: error bars are made of it."""
+    problem, U, X = posed(OneSided(), **extras(names), symmetric=symmetric, dtype=dtype)
+    P = (U @ U.T).astype(np.float64)
+    low, high, first, last, absent = of_entries(problem, P, X)
+    outside = (low > P) | (high < P) | ((first < P) & (last > P))
+    weights = np.broadcast_to(problem.observations.weights if "weights" in names else 1.0, P.shape)
+    spread = np.broadcast_to(problem.observations.spread if "spread" in names else 1.0, P.shape)
+    W = weights / spread**2 * (~np.isnan(X) | (absent & outside))
+    D = np.random.default_rng(1).standard_normal(U.shape).astype(dtype)
+    expected = (W + W.T) / 2 * (U @ D.T + D @ U.T) @ U
+    point = problem.evaluate(U)
+    rounding = ROUNDING if dtype == np.float64 else 1e-5
+    for found in (problem.curvature(point, D), (problem.curvature_matrix(point) @ D.ravel()).reshape(U.shape)):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=rounding * np.abs(expected).max())
+    assert problem.curvature(point, D).dtype == dtype
+
+
+@pytest.mark.parametrize("names", [names for names in EXTRAS if "gap" not in names])
+def test_the_curvature_of_the_likelihood_is_a_difference_of_gradients(names):
+    """But for entries beside a gap, where 0 may stand for it."""
+    problem, U, _ = posed(Censored(sigma=0.4), **extras(names))
+    D, point, step = np.random.default_rng(1).standard_normal(U.shape), problem.evaluate(U), 1e-5
+    change = (problem.evaluate(U + step * D).gradient - problem.evaluate(U - step * D).gradient) / (2 * step)
+    np.testing.assert_allclose(problem.hessian(point, D), change, rtol=0, atol=1e-6 * np.abs(change).max())
+
+
+@pytest.mark.parametrize("names", EXTRAS)
+@pytest.mark.parametrize("loss", [OneSided(), Censored(sigma=0.4)])
+def test_the_line_is_f_itself(names, loss):
+    problem, U, _ = posed(loss, **extras(names))
+    D, point = np.random.default_rng(1).standard_normal(U.shape), problem.evaluate(U)
+    values, slopes = problem.line(point, D).at([0.2, 1.0])
+    for t, value, slope in zip((0.2, 1.0), values, slopes, strict=True):
+        there = problem.evaluate(U + t * D)
+        assert value == pytest.approx(there.value, rel=ROUNDING)
+        assert slope == pytest.approx(np.vdot(there.gradient, D), rel=1e-10)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("names", EXTRAS)
+def test_the_likelihood_is_that_of_every_entry(names, symmetric):
+    problem, U, X = posed(Censored(sigma=2.0), **extras(names), symmetric=symmetric)
     P, sigma = U @ U.T, 2.0 / problem.unit
     low, high, first, last, absent = of_entries(problem, P, X)
     weights = np.broadcast_to(problem.observations.weights if "weights" in names else 1.0, P.shape)
@@ -142,7 +191,7 @@ def test_a_loss_that_knows_nothing_of_gaps_is_not_told_of_them():
 
 
 def test_weights_and_noise_of_each_entry_are_for_the_general_kernel():
-    for extra, kind in ((None, TiledKernel), (np.linspace(1, 2, N)[None, :], UnevenKernel)):
+    for extra, kind in ((None, TiledKernel), (np.linspace(1, 2, N)[None, :], GeneralKernel)):
         observations = Observations(ArraySource(np.ones((N, N))), Limits(high=0.0), weights=extra)
         assert type(kernel_for(observations, Observed())) is kind
         observations = Observations(ArraySource(np.ones((N, N))), Limits(high=0.0), spread=extra)
@@ -156,8 +205,45 @@ def test_the_part_of_f_that_no_fit_lowers_is_that_of_pairs_seen_twice():
     share = weights * weights.T / (weights + weights.T)
     apart = np.where(both, share * (X - X.T) ** 2, 0)
     assert problem.kernel.constant == pytest.approx(np.sum(np.triu(apart)) / 4, rel=1e-10)
-    even, _, X = posed(Observed(), weights=weights, symmetric=True)
-    assert even.kernel.constant == 0
+    spread = np.random.default_rng(5).uniform(0.5, 2, (1, N))
+    for extra in ({"weights": weights}, {"spread": spread}, {"weights": weights, "spread": spread}):
+        even, _, X = posed(Observed(), **extra, symmetric=True)
+        assert even.kernel.constant == 0  # not even by rounding: this tells that a pair has one noise
+
+
+@pytest.mark.parametrize("names", [("weights",), ("spread",), ("weights", "spread")])
+def test_the_mean_of_a_pair_is_that_by_weight_and_noise(names):
+    problem, _, X = posed(OneSided(), **extras(names))
+    p = np.where(np.isnan(X), 0, np.broadcast_to(problem.observations.precision(slice(0, N), slice(0, N)), X.shape))
+    x = np.where(np.isnan(X), 0, X)
+
+    def visit(block, into):
+        into[block.rows, block.cols] = block.target
+        into[block.cols, block.rows] = block.target.T
+
+    expected = (p * x + (p * x).T) / np.where(p + p.T > 0, p + p.T, 1)
+    np.testing.assert_allclose(problem.kernel.gather(visit, np.zeros((N, N))), expected, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("loss", [OneSided(), Censored(sigma=2.0)])
+def test_an_entry_may_be_unknown_one_way_round(loss):
+    """Values, limits and pattern are the same both ways round; what is absent because of its value is not."""
+    rng = np.random.default_rng(0)
+    V, U = rng.standard_normal((2, N, 2))
+    M = V @ V.T
+    X = np.where(M >= 0.3, M, np.nan)
+    unknown = np.isnan(X) & np.triu(rng.random((N, N)) < 0.5)
+    observations = Observations(ArraySource(X), Limits(high=0.3, unknown=unknown))
+    P, unit = U @ U.T, observations.unit
+    absent = np.isnan(X) & ~unknown
+    if loss.squared:
+        expected = np.nansum((P - X / unit) ** 2) / 4 + np.sum(np.maximum(P - 0.3 / unit, 0)[absent] ** 2) / 4
+    else:
+        s = 2.0 / unit
+        expected = (
+            np.nansum(((P - X / unit) / s) ** 2 / 2 + np.log(s)) - norm.logcdf((0.3 / unit - P) / s)[absent].sum()
+        )
+    assert GeneralKernel(observations, loss).evaluate(U)[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_bands_project_onto_what_a_gap_leaves():

@@ -41,6 +41,7 @@ ROOMS = [
     "complete",
     "complete_distances",
     "complete_rectangular",
+    "certify_rectangular",
     "certify",
     "compare",
     "estimators",
@@ -214,9 +215,8 @@ def test_functions_inside_others_are_seen():
 
 
 # Who may ask which loss, kernel or problem it has: where they are made. Everybody else asks what they can do.
-FRONT_DOORS = tuple(
-    f"unrelu.{name}" for name in ("complete", "complete_distances", "complete_rectangular", "certify", "compare")
-)
+DOORS = ("complete", "complete_distances", "complete_rectangular", "certify_rectangular", "certify", "compare")
+FRONT_DOORS = tuple(f"unrelu.{name}" for name in DOORS)
 MAY_ASK_FOR_KINDS = ("unrelu.model.losses", "unrelu.kernels", *FRONT_DOORS)
 KINDS = {kind.__name__ for kind in (Loss, *LOSSES.values())} | {
     node.name

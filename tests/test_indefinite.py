@@ -10,6 +10,7 @@ from unrelu import InputError
 from unrelu.data.mirrored import Mirrored, as_table
 from unrelu.data.observations import Observations
 from unrelu.data.source import ArraySource
+from unrelu.kernels import kernel_for
 from unrelu.model.factors import Signed, nearest_signed
 from unrelu.model.losses import Censored, Observed, OneSided
 from unrelu.problems.indefinite import IndefiniteProblem
@@ -239,3 +240,18 @@ def test_a_matrix_as_a_table():
     np.testing.assert_array_equal(table.block(whole, slice(3, 6)), expected)
     absent = table.absent(whole, slice(3, 6), table.block(whole, slice(3, 6)))
     np.testing.assert_array_equal(absent, [[0, 0, 1], [0, 0, 0], [1, 0, 0]])  # a diagonal is not below zero
+
+
+def test_a_kernel_from_outside_must_know_of_signs():
+    class Unsigned:
+        def __init__(self, observations, loss):
+            self.inner = kernel_for(observations, loss)
+
+        def __getattr__(self, name):
+            if name in ("signed", "inner"):
+                raise AttributeError(name)
+            return getattr(self.inner, name)
+
+    truth, _ = drawn(0, 20, (1, -1))
+    with pytest.raises(InputError, match=r"Unsigned must have signed\(signs\)"):
+        unrelu.complete(seen_above(truth), 2, structure="indefinite", loss="observed", kernel=Unsigned)

@@ -191,8 +191,7 @@ def complete(
     _require_callable(callback)
     posed = problem_of(problem, structure)(observations, rank, loss_chosen, kernel_of(kernel))
     posed = problem_checked(posed, strategy.solver)
-    strategy = indefinite_strategy(strategy) if structure == "indefinite" else strategy
-    strategy = strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
+    strategy = _suited(strategy, posed)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
     with Bar(posed, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
@@ -214,6 +213,13 @@ def complete(
     completion = _looked_at(completion, stopping.time_limit, phases)
     _warn_of_rows(observations, completion.undetermined_rows)
     return completion
+
+
+def _suited(strategy: Strategy, posed: Any) -> Strategy:
+    """The strategy, or what does the same for a problem that is not positive semidefinite."""
+    if getattr(posed, "signs", None) is not None:
+        return indefinite_strategy(strategy)
+    return strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
 
 
 def _require_callable(callback: Any) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Floats
+from unrelu.base.errors import InputError
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel, kernel_for
 from unrelu.model.factors import Factors, Signed, nearest_signed
@@ -89,7 +90,14 @@ class IndefiniteProblem(PSDProblem):
     @cached_property
     def kernel(self) -> Kernel:
         """Passes for U D Uᵀ."""
-        return self.unsigned.signed(np.array(self.signs, self.dtype))
+        signed = getattr(self.unsigned, "signed", None)
+        if signed is None:
+            raise InputError(
+                f"{type(self.unsigned).__name__} must have signed(signs) to serve structure='indefinite'; add it, or "
+                "leave the kernel to kernel='auto'"
+            )
+        kernel: Kernel = signed(np.array(self.signs, self.dtype))
+        return kernel
 
     def with_loss(self, loss: Loss) -> IndefiniteProblem:
         """The same data under other estimates; what the kernel holds of the data is shared."""

@@ -100,6 +100,25 @@ def test_the_ball_of_the_convex_method_is_that_of_the_table():
     assert found.history[-1].objective == pytest.approx(delta / 2, rel=1e-3)
 
 
+def test_what_has_more_rank_is_cut_down_to_the_nearest_of_the_rank_and_balanced():
+    _, X = table_instance(8, 6)
+    problem = RectangularProblem(table_observations(X), 3)
+    rng = np.random.default_rng(0)
+    L, R = 10 * rng.standard_normal((8, 5)), 0.1 * rng.standard_normal((6, 5))
+    point, apart = problem.finished(TwoSided(L, R))
+    left, values, right = np.linalg.svd(L @ R.T)
+    expected = left[:, :3] * values[:3] @ right[:3]
+    np.testing.assert_allclose(point.factors.dense(), expected, atol=1e-12)
+    assert apart == pytest.approx(np.linalg.norm(values[3:]) / np.linalg.norm(values[:3]))
+    grams = [side.T @ side for side in (point.factors.left, point.factors.right)]
+    np.testing.assert_allclose(grams, [np.diag(values[:3])] * 2, atol=1e-12)
+    point, apart = problem.finished(TwoSided(L[:, :2], R[:, :2]))
+    np.testing.assert_allclose(point.factors.dense(), L[:, :2] @ R[:, :2].T, atol=1e-12)
+    assert point.factor.shape == (14, 3)
+    assert apart == 0
+    assert problem.finished(TwoSided(0 * L, 0 * R))[1] == 0
+
+
 # --- units ----------------------------------------------------------------------------------------------------------
 
 

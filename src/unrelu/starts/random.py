@@ -46,9 +46,8 @@ class RandomFill(Start):
     name = "random-fill"
 
     def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
-        """The factor of the nearest positive semidefinite matrix; of a table one above the other."""
-        left, right = self.pair(observations, rank, rng)
-        return left if observations.source.cut is not None else nearest_psd(left, right, rank)[0]
+        """The factor of the nearest positive semidefinite matrix."""
+        return nearest_psd(*self.pair(observations, rank, rng), rank)[0]
 
     def pair(self, observations: Observations, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Both factors; of a table one above the other, twice."""

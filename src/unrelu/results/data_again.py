@@ -9,6 +9,7 @@ import numpy as np
 from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
 from unrelu.data.inputs import read_mask
+from unrelu.data.labels import Axes
 from unrelu.data.table import Table
 
 __all__ = ["framed", "marked", "refuse_another_mask"]
@@ -36,7 +37,7 @@ def framed(values: Array, source: Any, labels: tuple[Any, ...] | None) -> Any:
 
 def marked(unknown: Any, size: int) -> int:
     """How many entries a mask marks; none if there is no mask."""
-    return 0 if unknown is None else int(np.count_nonzero(read_mask(unknown, size, None)))
+    return 0 if unknown is None else int(np.count_nonzero(read_mask(unknown, Axes.square(size))))
 
 
 def refuse_another_mask(unknown: Any, size: int, expected: int | None) -> None:

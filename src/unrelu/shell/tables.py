@@ -91,6 +91,6 @@ class TableAnswer(Answer):
             left = "kept" if self.keep else "left empty (--keep-undetermined writes them)"
             parts = [listed_rows(open_rows, found.labels)] if open_rows.size else []
             if open_columns.size:
-                parts.append(listed_rows(open_columns, found.column_labels).replace("row", "column", 1))
+                parts.append(listed_rows(open_columns, found.column_labels, what="column"))
             lines.append(f"not determined by the data: {' and '.join(parts)}; their unseen entries are {left}")
         return lines

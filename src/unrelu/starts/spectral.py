@@ -122,7 +122,7 @@ class Spectral(Filled):
         """Seen values over their share, and zero."""
         pairs = pair_block(observations, rows, cols)
         filled = _mix(pairs.mean, pairs.seen, np.zeros_like(pairs.mean))
-        return filled * (observations.size**2 / observations.count)
+        return filled * (observations.room / observations.count)
 
 
 def _drawn(observations: Observations, Q: Array, rows: slice, cols: slice) -> Array:

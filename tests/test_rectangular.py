@@ -275,7 +275,8 @@ def test_nothing_is_certain_of_an_unknown_entry():
     unknown = np.zeros(M.shape, bool)
     unknown[0] = True
     X[0] = np.nan
-    found = unrelu.complete_rectangular(X, 2, unknown=unknown, rng=0)
+    with pytest.warns(unrelu.CompletionWarning, match=r"^nothing was seen of row 0; completed as well as may be"):
+        found = unrelu.complete_rectangular(X, 2, unknown=unknown, rng=0)
     low, high = found.bounds(np.zeros(3, int), np.arange(3))
     assert (low == -np.inf).all()
     assert (high == np.inf).all()

@@ -206,7 +206,7 @@ def complete(
         method=strategy.method,
         source=X,
         pairs=pairs,
-        **kept_terms(terms),
+        **kept_terms(observations.said or terms),
         seconds=clock.spent,
         cpu_seconds=clock.cpu_spent,
     )

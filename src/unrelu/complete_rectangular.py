@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -9,16 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from unrelu.auto.choices import kernel_of, stopping_of
+from unrelu.auto.choices import kernel_of, loss_of_noise, stopping_of
 from unrelu.auto.rectangular import table_strategy
 from unrelu.auto.strategy import Strategy
 from unrelu.auto.task import Attempts, Task
 from unrelu.base.budget import budget
-from unrelu.base.errors import InputError, is_integer
+from unrelu.base.errors import CompletionWarning, InputError, is_integer
 from unrelu.base.generators import generator_of
 from unrelu.complete import chosen_loss, found_by
+from unrelu.data.inputs import read_table, same_axes
+from unrelu.data.labels import listed_rows
 from unrelu.data.observations import Observations
 from unrelu.data.table_observations import table_observations
+from unrelu.data.terms import Terms, kept_terms
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Record, in_units
@@ -41,6 +45,9 @@ def complete_rectangular(
     threshold: Any = 0.0,
     seen: str = "above",
     unknown: Any = None,
+    entry_range: tuple[float, float] | None = None,
+    weights: Any = None,
+    sigma: Any = None,
     loss: str | Loss = "auto",
     method: str | Solver[Any] | Strategy | Callable[..., Any] = "auto",
     start: Any = "auto",
@@ -60,7 +67,10 @@ def complete_rectangular(
         NaN where nothing was seen; a data frame brings labels of rows and of columns. Never modified.
     rank : int
         Rank of the completed matrix, from 1 to the smaller side.
-    threshold, seen, unknown, loss, tol, max_iter, rng, callback, progress, kernel
+    threshold, weights, sigma : float, array or None; threshold also a pair or Limits
+        As in :func:`unrelu.complete`, of shape (m, 1) for one per row, (1, n) for one per column, or (m, n). A vector
+        of n numbers is one per column if m ≠ n; a series goes by its labels, those of the rows or of the columns.
+    seen, unknown, entry_range, loss, tol, max_iter, rng, callback, progress, kernel
         As in :func:`unrelu.complete`.
     method : str, Solver, Strategy or callable, default "auto"
         ``auto``, ``gauss-newton``, ``direct``, ``gradient-descent``, ``scaled-gd``, ``pam``, ``momentum-pam``, ``gnmr``
@@ -75,6 +85,16 @@ def complete_rectangular(
     -------
     RectangularCompletion
 
+    Raises
+    ------
+    InputError
+        If the input cannot be what was meant; the message says what to do.
+
+    Warns
+    -----
+    CompletionWarning
+        If there are rows or columns of which nothing was seen, which the data do not determine.
+
     Examples
     --------
     >>> import numpy as np, unrelu
@@ -86,7 +106,9 @@ def complete_rectangular(
     >>> found.left.shape, found.right.shape
     ((40, 2), (25, 2))
     """
-    observations = table_observations(X, threshold=threshold, seen=seen, unknown=unknown)
+    loss, spread = loss_of_noise(loss, sigma)
+    terms = Terms(threshold, seen, unknown, entry_range, weights, spread)
+    observations = table_observations(X, terms)
     m, n = _shape(observations)
     if not (is_integer(rank) and 1 <= rank <= min(m, n)):
         raise InputError(f"rank must be between 1 and {min(m, n)}, the smaller side of the table; got {rank!r}")
@@ -95,7 +117,7 @@ def complete_rectangular(
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
-    truth = None if truth is None else _truth_checked(truth, (m, n))
+    truth = None if truth is None else _truth_checked(truth, X, (m, n))
     require_memory(2 * m * n * observations.dtype.itemsize, f"a {m}×{n} matrix")
     posed = RectangularProblem(observations, int(rank), loss_chosen, kernel_of(kernel))
     with Bar(posed, stopping) if progress else nullcontext() as bar:
@@ -103,12 +125,12 @@ def complete_rectangular(
         task = Task(posed, strategy.solver, stopping, generator_of(rng), truth, told, either=either)
         with budget(stopping.time_limit, getattr(callback if bar is None else bar, "phase", None)) as clock:
             attempts = found_by(strategy, task)
+    _warn_of_empty(observations)
     return replace(
         _completion(task, attempts),
         method=strategy.method,
         source=X,
-        side=seen,
-        unknown=unknown,
+        **kept_terms(observations.said or terms),
         seconds=clock.spent,
         cpu_seconds=clock.cpu_spent,
     )
@@ -136,11 +158,26 @@ def _given(start: Any, shape: tuple[int, int], rank: int) -> Any:
     return Given(np.vstack(start), name=name)
 
 
-def _truth_checked(truth: Any, shape: tuple[int, int]) -> Any:
+def _truth_checked(truth: Any, X: Any, shape: tuple[int, int]) -> Any:
     values = np.asarray(truth)
     if values.shape != shape or values.dtype.kind not in "fiu" or not np.isfinite(values).all():
         raise InputError(f"truth must be complete and finite, of the shape of X, {shape}; got {values.shape}")
+    same_axes(truth, read_table(X)[1], "truth")
     return values
+
+
+def _warn_of_empty(observations: Observations) -> None:
+    m, _ = _shape(observations)
+    empty, labels = observations.empty_rows, observations.labels
+    rows, columns = empty[empty < m], empty[empty >= m]
+    named = [listed_rows(rows, labels)] if rows.size else []
+    if columns.size:
+        of_columns = columns if labels is not None else columns - m
+        named.append(listed_rows(of_columns, labels, what="column"))
+    if named:
+        fact = f"nothing was seen of {' and '.join(named)}"
+        how = "completed as well as may be, which the data do not determine"
+        warnings.warn(CompletionWarning(f"{fact}; {how}"), stacklevel=4)
 
 
 def _completion(task: Task, attempts: Attempts) -> RectangularCompletion:
@@ -167,7 +204,6 @@ def _completion(task: Task, attempts: Attempts) -> RectangularCompletion:
         left=factor[:m],
         right=factor[m:],
         pairs="one",
-        threshold=observations.threshold,
         apart=outcome.apart,
         attempts=tuple(task.journal.attempts),
         symmetric=False,

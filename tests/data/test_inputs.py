@@ -10,6 +10,7 @@ from unrelu.base.errors import InputError
 from unrelu.complete import complete
 from unrelu.data.checks import checked
 from unrelu.data.inputs import read_values
+from unrelu.data.labels import Axes
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.data.source import source_of
@@ -110,9 +111,9 @@ def test_what_is_no_completion_is_not_to_be_unpickled(tmp_path):
 def test_entries_that_break_a_rule_go_by_their_labels(value, words):
     X = np.array([[1.0, value], [value, 1.0]])
     with pytest.raises(InputError, match=words):
-        checked(source_of(X), Limits.beyond(0.0, "above", None), labels=("a", "b"))
+        checked(source_of(X), Limits.beyond(0.0, "above", None), Axes.square(2, ("a", "b")))
 
 
 def test_of_many_entries_the_first_are_named():
     with pytest.raises(InputError, match=r"at \(a, a\), \(a, b\), \(a, c\) and 6 more, the first"):
-        checked(source_of(-np.ones((3, 3))), Limits.beyond(0.0, "above", None), labels=tuple("abc"))
+        checked(source_of(-np.ones((3, 3))), Limits.beyond(0.0, "above", None), Axes.square(3, tuple("abc")))

@@ -7,9 +7,10 @@ import scipy.sparse as sp
 
 from unrelu.base.errors import InputError
 from unrelu.complete import complete
+from unrelu.data.labels import Axes
 from unrelu.data.limits import Ends, Limits
 from unrelu.data.observations import Observations
-from unrelu.data.terms import Terms, kept_terms
+from unrelu.data.terms import Terms, kept_terms, settled
 
 nan, inf = np.nan, np.inf
 X = np.array([[4.0, 2.0, nan], [2.0, 5.0, nan], [nan, nan, 9.0]])
@@ -122,7 +123,7 @@ def test_parts_and_orders_carry_limits_weights_and_noise():
 
 def test_labels_are_forgotten_once_they_were_compared():
     threshold = pd.DataFrame([[1.0, 1.0, 2.0]], columns=list("abc"))
-    kept = kept_terms(Terms(threshold=threshold, weights=FRAME.fillna(1.0)))
+    kept = kept_terms(settled(Terms(threshold=threshold, weights=FRAME.fillna(1.0)), Axes.square(3, tuple("abc"))))
     assert type(kept["threshold"]) is type(kept["weights"]) is np.ndarray
     assert Observations.of(FRAME, threshold=threshold).limits.high.tolist() == [[1.0, 1.0, 2.0]]
 

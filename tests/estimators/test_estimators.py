@@ -299,6 +299,7 @@ def test_constructor_only_stores_and_clone_copies_every_parameter():
         "seen": "below",
         "entry_range": (0, 2),
         "weights": None,
+        "sigma": 0.5,
         "loss": unrelu.Observed(),
         "method": unrelu.GaussNewton(forcing=0.2),
         "start": "random-spectral",
@@ -537,5 +538,20 @@ def test_limits_a_range_and_weights_are_those_of_complete():
     np.testing.assert_array_equal(again.threshold_, threshold)
     with pytest.raises(InputError, match=r"^weights must be finite numbers above 0, got 0"):
         PSDCompleter(2, threshold=threshold, weights=0 * weights).fit(X)
+
+
+def test_sigma_is_that_of_complete():
+    rng = np.random.default_rng(3)
+    U, E = rng.standard_normal((30, 2)), rng.standard_normal((30, 30))
+    sigma = np.where(np.arange(30) < 10, 0.5, 0.1)[None, :]
+    Y = U @ U.T + sigma * E
+    X = np.where(Y >= 0, Y, np.nan)
+    completer = PSDCompleter(2, sigma=sigma, random_state=0).fit(X)
+    assert completer.completion_.loss == "censored"
+    assert completer.completion_.sigma == pytest.approx(np.sqrt(np.mean(sigma**2)))
+    with pytest.raises(
+        InputError, match=r"^sigma must be finite numbers above 0, or None to estimate the noise; got 0"
+    ):
+        PSDCompleter(2, sigma=0 * sigma).fit(X)
     with pytest.raises(InputError, match=r"^threshold must be a pair \(low, high\) for seen='outside', got 'auto'$"):
         PSDCompleter(2, seen="outside").fit(X)

@@ -89,3 +89,93 @@ def test_what_is_wrong_with_them_is_said_in_one_sentence(folder, said, sentence)
     assert done.exit_code == 2
     assert done.stderr.startswith(sentence)
     assert done.stderr.count("\n") == 1
+
+
+# --- tables, weights and noise ----------------------------------------------------------------------------------------
+
+ROWS, COLUMNS = [f"s{k}" for k in range(30)], [f"c{k}" for k in range(12)]
+
+
+def table(threshold_of, noise=0.0):
+    rng = np.random.default_rng(5)
+    M = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 12))
+    Y = M + noise * rng.standard_normal(M.shape)
+    threshold = threshold_of(M)
+    return M, np.where(threshold <= Y, Y, np.nan), threshold
+
+
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_a_table_with_a_file_of_thresholds_and_one_of_weights(folder, axis):
+    def threshold_of(M):
+        return np.quantile(M, 0.3, axis=axis, keepdims=True) if axis is not None else 0.1 * np.abs(M) - 0.2
+
+    M, X, threshold = table(threshold_of)
+    write(folder / "x.csv", X, ROWS, COLUMNS)
+    rows, columns = (ROWS if axis != 0 else None), (COLUMNS if axis != 1 else ["limit"])
+    write(folder / "limits.csv", threshold, rows, columns)
+    write(folder / "weights.csv", np.linspace(1, 2, 12)[None, :], None, COLUMNS)
+    said = ["--threshold", "limits.csv", "--weights", "weights.csv", "--entry-range=-50,50"]
+    done = run("complete", "x.csv", "-r", 2, "-o", "out.npy", "--fit", *said)
+    assert done.exit_code == 0, done.output
+    np.testing.assert_allclose(np.load(folder / "out.npy"), M, atol=1e-8)
+
+
+def test_noise_of_each_column_in_a_file_and_of_all_as_a_number(folder):
+    sigma = np.where(np.arange(12) < 4, 1.0, 0.05)
+    M, X, _ = table(lambda M: np.zeros((1, 1)), sigma)
+    write(folder / "x.csv", X, ROWS, COLUMNS)
+    write(folder / "sigma.csv", sigma[None, :], None, COLUMNS)
+    off = {}
+    for given in ("sigma.csv", "0.5"):
+        done = run("complete", "x.csv", "-r", 2, "-o", "out.npy", "--fit", "--keep-undetermined", "--sigma", given)
+        assert "(censored loss)" in done.stdout, done.output
+        off[given] = np.linalg.norm(np.load(folder / "out.npy") - M)
+    assert off["sigma.csv"] < 0.8 * off["0.5"]
+
+
+def test_a_symmetric_matrix_takes_weights_and_noise(folder):
+    M, X, _ = instance(lambda M: 0.0)
+    write(folder / "x.csv", X, NAMES, NAMES)
+    write(folder / "each.csv", np.linspace(1, 2, 20)[:, None], NAMES, ["of each"])
+    done = run("complete", "x.csv", "-r", 2, "-o", "out.npy", "--fit", "--weights", "each.csv")
+    assert done.exit_code == 0, done.output
+    np.testing.assert_allclose(np.load(folder / "out.npy"), M, atol=1e-8)
+    write(folder / "noisy.csv", X + 0.1 * np.random.default_rng(0).standard_normal(X.shape), NAMES, NAMES)
+    done = run("complete", "noisy.csv", "-r", 2, "-o", "out.npy", "--sigma", "each.csv", "--no-threshold")
+    assert "(censored loss)" in done.stdout, done.output
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (["--threshold", "5"], "error: every seen entry must be ≥ --threshold 5 (--seen above), but 195 are not, at "
+         "(s0, c1), (s0, c3), (s0, c4) and 192 more"),
+        (["--threshold", "other.csv"], "error: other.csv must carry the same labels in the same order, but differs "
+         "from label 1 of the columns on\n"),
+        (["--weights", "rows.csv"], "error: rows.csv must carry the same labels in the same order, but differs from "
+         "label 2 of the rows on\n"),
+        (["--weights", "short.csv"], "error: short.csv must hold one weight per row, per column or per entry, of shape "
+         "30x1, 1x12 or 30x12; got 1x3\n"),
+        (["--weights", "none.csv"], "error: none.csv does not exist; check the name and the folder it is in\n"),
+        (["--sigma", "few"], "error: --sigma: expected a number, got 'few', which is no file either\n"),
+        (["--sigma", "1,2"], "error: --sigma must be one number, or a file with one per row, column or entry; got "
+         "'1,2'\n"),
+        (["--sigma", "0"], "error: --sigma must be finite numbers above 0, or left out to estimate the noise; got 0.0"),
+        (["--weights", "zero.csv"], "error: --weights must be finite numbers above 0, got 0;"),
+        (["--unknown", "mask.csv"], "error: mask.csv must carry the same labels in the same order, but differs from "
+         "label 1 of the columns on\n"),
+        (["--entry-range", "0,0.5"], "error: every seen entry must lie in --entry-range"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_those_of_a_table_is_said_in_one_sentence(folder, said, sentence):
+    _, X, _ = table(lambda M: np.zeros((1, 1)))
+    write(folder / "x.csv", X, ROWS, COLUMNS)
+    write(folder / "other.csv", np.zeros((1, 12)), None, COLUMNS[::-1])
+    write(folder / "rows.csv", np.ones((30, 1)), ["s0", "s2", "s1", *ROWS[3:]], ["weight"])
+    write(folder / "short.csv", np.ones((1, 3)))
+    write(folder / "zero.csv", np.zeros((1, 12)))
+    write(folder / "mask.csv", np.zeros((30, 12)), ROWS, COLUMNS[::-1])
+    done = run("complete", "x.csv", "-r", 2, "-o", "out.npy", *said)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(sentence)
+    assert done.stderr.count("\n") == 1

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from unrelu.base.arrays import Array, Bools, Indices
-from unrelu.data.limits import Ends, Limits
+from unrelu.data.limits import Ends, Limits, numbers_at, part_of
 from unrelu.data.source import Place, Source
 
-__all__ = ["Bipartite", "BipartiteLimits"]
+__all__ = ["Bipartite", "BipartiteLimits", "Embedded"]
 
 
 def _split(place: Place, cut: int, size: int) -> tuple[Indices, Indices, Indices, Indices]:
@@ -99,96 +99,137 @@ class Bipartite(Source):
 
 
 @dataclass(frozen=True, eq=False)
-class BipartiteLimits(Limits):
-    """The limits of a table in the symmetric matrix it is part of; ``table`` holds them."""
+class Embedded:
+    """Numbers for the entries of a table, asked for by rows and columns of the symmetric matrix it is part of.
 
-    table: Limits | None = None
+    Attributes
+    ----------
+    values : number or ndarray
+        What broadcasts to the table; a number is that of everything.
+    fill : number
+        What stands where there is no table.
+    cut, size : int
+        Rows of the table, and of the symmetric matrix.
+
+    Examples
+    --------
+    >>> per_column = Embedded(np.array([[5.0, 7.0]]), fill=1.0, cut=1, size=3)
+    >>> per_column.of(slice(0, 3), slice(0, 3)).tolist()
+    [[1.0, 5.0, 7.0], [5.0, 1.0, 1.0], [7.0, 1.0, 1.0]]
+    """
+
+    values: Any
+    fill: Any
+    cut: int
+    size: int
+
+    def of(self, rows: Place, cols: Place) -> Any:
+        """What broadcasts to a block: no larger than need be, if that lies on one side of the diagonal blocks."""
+        if np.ndim(self.values) == 0:
+            return self.values
+        sides = _plain(rows, self.cut), _plain(cols, self.cut)
+        if sides == (0, 1):
+            return part_of(self.values, rows, _shifted(cols, self.cut))
+        if sides == (1, 0):
+            return np.transpose(part_of(self.values, cols, _shifted(rows, self.cut)))
+        if sides in ((0, 0), (1, 1)):
+            return np.full((1, 1), self.fill, np.asarray(self.values).dtype)
+        up, row_up, down, row_down = _split(rows, self.cut, self.size)
+        left, col_left, right, col_right = _split(cols, self.cut, self.size)
+        found = np.full((len(up) + len(down), len(left) + len(right)), self.fill, np.asarray(self.values).dtype)
+        if len(up) and len(right):
+            found[np.ix_(up, right)] = part_of(self.values, row_up, col_right)
+        if len(down) and len(left):
+            found[np.ix_(down, left)] = np.transpose(part_of(self.values, col_left, row_down))
+        return found
+
+    def at(self, rows: Indices, cols: Indices) -> Any:
+        """Those of single entries."""
+        if np.ndim(self.values) == 0:
+            return np.full(len(rows), self.values)
+        found = np.full(len(rows), self.fill, np.asarray(self.values).dtype)
+        shape = self.cut, self.size - self.cut
+        for i, j in ((rows, cols), (cols, rows)):
+            mine = (i < self.cut) & (j >= self.cut)
+            found[mine] = numbers_at(self.values, i[mine], j[mine] - self.cut, shape)
+        return found
+
+    def part(self, rows: Indices, cols: Indices) -> Embedded:
+        """Those of some rows and columns, rows of the table first."""
+        _, row_up, _, row_down = _split(rows, self.cut, self.size)
+        return Embedded(part_of(self.values, row_up, row_down), self.fill, len(row_up), len(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class BipartiteLimits(Limits):
+    """The limits of a table, asked for by rows and columns of the symmetric matrix it is part of.
+
+    ``low``, ``high``, ``unknown``, ``gap`` and ``chance`` are those of the table.
+    """
+
     cut: int = 0
     size: int = 0
 
     @classmethod
     def of_table(cls, table: Limits, shape: tuple[int, int]) -> Limits:
         """Plain limits, where one number serves all entries."""
-        if table.uniform and table.unknown is None:
+        parts = table.low, table.high, *(table.gap or ()), table.chance
+        if table.unknown is None and not any(np.ndim(part) for part in parts):
             return table
         m, n = shape
-        return cls(_one_of(table.low), _one_of(table.high), table=table, cut=m, size=m + n)
+        return cls(table.low, table.high, table.unknown, table.gap, table.chance, m, m + n)
 
     @property
-    def uniform(self) -> bool:
-        """As that of the table."""
-        assert self.table is not None
-        return self.table.uniform
+    def of_its_table(self) -> Limits:
+        """By rows and columns of the table."""
+        return Limits(self.low, self.high, self.unknown, self.gap, self.chance)
+
+    def _embedded(self, values: Any, fill: Any) -> Embedded:
+        return Embedded(values, fill, self.cut, self.size)
+
+    @property
+    def _ends(self) -> tuple[Embedded, ...]:
+        """Low and high, and those of the gap if there is one."""
+        ends = (self.low, -np.inf), (self.high, np.inf), *zip(self.gap or (), (np.inf, -np.inf), strict=False)
+        return tuple(self._embedded(values, fill) for values, fill in ends)
 
     def of(self, rows: Place, cols: Place) -> Ends:
-        """(low, high) of a block."""
-        assert self.table is not None
-        if self.table.uniform:
-            return self.table.of(rows, cols)
-        if _plain(rows, self.cut) == 0 and _plain(cols, self.cut) == 1:
-            return self.table.of(rows, _shifted(cols, self.cut))
-        if _plain(rows, self.cut) == 1 and _plain(cols, self.cut) == 0:
-            return self.table.of(cols, _shifted(rows, self.cut)).turned
-        return Ends((self._dense(rows, cols, 0), self._dense(rows, cols, 1)))
+        """(low, high) of a block, and its gap."""
+        low, high, *gap = (end.of(rows, cols) for end in self._ends)
+        return Ends((low, high), (gap[0], gap[1]) if gap else None)
 
     def at(self, rows: Indices, cols: Indices, shape: tuple[int, int]) -> Ends:
-        """(low, high) of single entries."""
-        assert self.table is not None
-        low, high = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
-        for i, j in ((rows, cols), (cols, rows)):
-            mine = (i < self.cut) & (j >= self.cut)
-            ends = self.table.at(i[mine], j[mine] - self.cut, (self.cut, self.size - self.cut))
-            low[mine], high[mine] = ends
-        return Ends((low, high))
+        """(low, high) of single entries, and their gap."""
+        low, high, *gap = (end.at(rows, cols) for end in self._ends)
+        return Ends((low, high), (gap[0], gap[1]) if gap else None)
 
-    def _dense(self, rows: Place, cols: Place, which: int) -> Array:
-        assert self.table is not None
-        up, row_up, down, row_down = _split(rows, self.cut, self.size)
-        left, col_left, right, col_right = _split(cols, self.cut, self.size)
-        found = np.full((len(up) + len(down), len(left) + len(right)), (-np.inf, np.inf)[which])
-        if len(up) and len(right):
-            found[np.ix_(up, right)] = self.table.of(row_up, col_right)[which]
-        if len(down) and len(left):
-            found[np.ix_(down, left)] = np.transpose(self.table.of(col_left, row_down)[which])
-        return found
+    def by_chance(self, rows: Place, cols: Place) -> Any:
+        """``chance`` of a block."""
+        return self._embedded(self.chance, False).of(rows, cols)
+
+    def chance_at(self, rows: Indices, cols: Indices, shape: tuple[int, int]) -> Bools:
+        """``chance`` of single entries."""
+        chance: Bools = self._embedded(self.chance, False).at(rows, cols)
+        return chance
 
     def unknown_in(self, rows: Place, cols: Place) -> Bools | None:
         """Which entries of a block are missing for another reason."""
-        assert self.table is not None
-        if self.table.unknown is None:
-            return None
-        up, row_up, down, row_down = _split(rows, self.cut, self.size)
-        left, col_left, right, col_right = _split(cols, self.cut, self.size)
-        found = np.zeros((len(up) + len(down), len(left) + len(right)), dtype=bool)
-        if len(up) and len(right):
-            found[np.ix_(up, right)] = self.table.unknown[np.ix_(row_up, col_right)]
-        if len(down) and len(left):
-            found[np.ix_(down, left)] = self.table.unknown[np.ix_(col_left, row_down)].T
-        return found
+        return None if self.unknown is None else self._embedded(self.unknown, False).of(rows, cols)
 
     def unknown_at(self, rows: Indices, cols: Indices) -> Bools | None:
         """Which of some entries are missing for another reason."""
-        assert self.table is not None
-        if self.table.unknown is None:
-            return None
-        found = np.zeros(len(rows), dtype=bool)
-        for i, j in ((rows, cols), (cols, rows)):
-            mine = (i < self.cut) & (j >= self.cut)
-            found[mine] = self.table.unknown[i[mine], j[mine] - self.cut]
-        return found
+        return None if self.unknown is None else self._embedded(self.unknown, False).at(rows, cols)
 
     def part(self, rows: Indices, cols: Indices) -> Limits:
         """Those of some rows and columns, rows of the table first."""
-        assert self.table is not None
         _, row_up, _, row_down = _split(rows, self.cut, self.size)
-        return BipartiteLimits.of_table(self.table.part(row_up, row_down), (len(row_up), len(row_down)))
+        return BipartiteLimits.of_table(self.of_its_table.part(row_up, row_down), (len(row_up), len(row_down)))
 
     def without(self, rows: Indices, cols: Indices, shape: tuple[int, int]) -> Limits:
         """The same with some entries unknown."""
-        assert self.table is not None
         mine = (rows < self.cut) & (cols >= self.cut)
-        m, n = self.cut, self.size - self.cut
-        return BipartiteLimits.of_table(self.table.without(rows[mine], cols[mine] - self.cut, (m, n)), (m, n))
+        table = self.cut, self.size - self.cut
+        return BipartiteLimits.of_table(self.of_its_table.without(rows[mine], cols[mine] - self.cut, table), table)
 
 
 def _plain(place: Place, cut: int) -> int | None:
@@ -200,9 +241,3 @@ def _plain(place: Place, cut: int) -> int | None:
 
 def _shifted(place: Place, cut: int) -> Place:
     return slice(place.start - cut, place.stop - cut) if isinstance(place, slice) else place - cut
-
-
-def _one_of(limit: float | Array) -> float:
-    """A finite one, if any is: for those who ask whether there is a limit at all."""
-    finite = np.ravel(limit)[np.isfinite(np.ravel(limit))]
-    return float(finite[0]) if finite.size else float(np.ravel(limit)[0])

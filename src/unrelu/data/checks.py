@@ -11,11 +11,16 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools
-from unrelu.base.errors import InputError, positions
+from unrelu.base.errors import InputError
+from unrelu.data.labels import Axes
 from unrelu.data.limits import Ends, Limits, has_limit
 from unrelu.data.source import Source
 
 __all__ = ["Counts", "checked", "counted"]
+
+
+# Entries that a sentence names.
+NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,23 +42,20 @@ class _Offenders:
     def collect(self, mask: Bools, first_row: int) -> None:
         """Count the marked entries of a band of rows."""
         count = int(np.count_nonzero(mask))
-        if count and len(self.first) < 3:
-            found = np.argwhere(mask)[: 3 - len(self.first)]
+        if count and len(self.first) < NAMED:
+            found = np.argwhere(mask)[: NAMED - len(self.first)]
             self.first += [(int(i) + first_row, int(j)) for i, j in found]
         self.count += count
 
     def collect_at(self, places: tuple[NDArray[Any], NDArray[Any]], mask: Bools) -> None:
         """The same for a list of places."""
         found = np.flatnonzero(mask)
-        self.first += [(int(places[0][k]), int(places[1][k])) for k in found[:3]]
+        self.first += [(int(places[0][k]), int(places[1][k])) for k in found[:NAMED]]
         self.count += int(found.size)
 
-    def named(self, labels: tuple[Any, ...] | None) -> str:
+    def named(self, axes: Axes) -> str:
         """Where the first are, by their labels if there are any, and how many more."""
-        if labels is None:
-            return positions(self.first, self.count)
-        shown = ", ".join(f"({labels[i]}, {labels[j]})" for i, j in self.first)
-        return shown + (f" and {self.count - len(self.first)} more" if self.count > len(self.first) else "")
+        return axes.placed(self.first[:NAMED], self.count)
 
 
 @dataclass
@@ -81,7 +83,7 @@ class _Faults:
     def look_at_places(self, rows: Any, cols: Any, values: Array) -> None:
         """A list of seen entries."""
         self.infinite.collect_at((rows, cols), np.isinf(values))
-        chance = np.broadcast_to(self.limits.chance, self.shape)[rows, cols]
+        chance = self.limits.chance_at(rows, cols, self.shape)
         self.wrong.collect_at((rows, cols), self._inside(values, self.limits.at(rows, cols, self.shape), chance))
         self.outside.collect_at((rows, cols), self._out_of_range(values))
         if self.limits.unknown is not None:
@@ -141,39 +143,32 @@ def counted(source: Source, faults: _Faults | None = None, *, table: bool = Fals
     return Counts(per_row, count, norm)
 
 
-def checked(
-    source: Source,
-    limits: Limits,
-    labels: tuple[Any, ...] | None = None,
-    entry_range: tuple[float, float] | None = None,
-    *,
-    table: bool = False,
-) -> Counts:
+def checked(source: Source, limits: Limits, axes: Axes, entry_range: tuple[float, float] | None = None) -> Counts:
     """The counts, or the error that says what is wrong; entries go by their labels, if there are any."""
     faults = _Faults(limits, source.shape, entry_range)
-    counts = counted(source, faults, table=table)
+    counts = counted(source, faults, table=not axes.alike)
     if faults.infinite.count:
         raise InputError(
             f"X must be finite where it was seen, got {faults.infinite.count} infinite entries, at "
-            f"{faults.infinite.named(labels)}; "
+            f"{faults.infinite.named(axes)}; "
             "write NaN where nothing was seen"
         )
     if faults.outside.count and entry_range is not None:
         raise InputError(
             f"every seen entry must lie in entry_range=({entry_range[0]:g}, {entry_range[1]:g}), but "
-            f"{faults.outside.count} do not, at {faults.outside.named(labels)}, the first being "
+            f"{faults.outside.count} do not, at {faults.outside.named(axes)}, the first being "
             f"{_first_of(source, faults.outside):g}; widen entry_range, or leave it out"
         )
     if faults.wrong.count:
-        raise InputError(_wrong_side(source, limits, faults.wrong, labels))
+        raise InputError(_wrong_side(source, limits, faults.wrong, axes))
     if faults.overlap.count:
         raise InputError(
             f"unknown must mark only unseen entries, but {faults.overlap.count} of those it marks were seen, "
-            f"at {faults.overlap.named(labels)}; set them to NaN in X, or clear them in unknown"
+            f"at {faults.overlap.named(axes)}; set them to NaN in X, or clear them in unknown"
         )
     if counts.count == 0:
         raise InputError("X must have at least one seen entry, got none; there is nothing to complete from")
-    if not table:
+    if axes.alike:
         _refuse_one_triangle(source, limits)
     _refuse_a_threshold_out_of_reach(source, limits, counts)
     return counts
@@ -223,15 +218,15 @@ def _refuse_a_threshold_out_of_reach(source: Source, limits: Limits, counts: Cou
         )
 
 
-def _wrong_side(source: Source, limits: Limits, wrong: _Offenders, labels: tuple[Any, ...] | None) -> str:
+def _wrong_side(source: Source, limits: Limits, wrong: _Offenders, axes: Axes) -> str:
     value = _first_of(source, wrong)
     if limits.threshold is None:
-        return _inside_its_limits(source, limits, wrong, labels)
+        return _inside_its_limits(source, limits, wrong, axes)
     seen = "above" if limits.side == "below" else "below"
     relation, other = ("≥", "below") if seen == "above" else ("≤", "above")
     return (
         f"every seen entry must be {relation} threshold={limits.threshold:g} (seen={seen!r}), but "
-        f"{wrong.count} are not, at {wrong.named(labels)}, the first being {value:g}; check threshold= and seen= "
+        f"{wrong.count} are not, at {wrong.named(axes)}, the first being {value:g}; check threshold= and seen= "
         f"(seen={other!r} turns the side round), or pass threshold=None if absence says nothing"
     )
 
@@ -241,7 +236,7 @@ def _first_of(source: Source, some: _Offenders) -> float:
     return float(source.block(slice(row, row + 1), slice(col, col + 1))[0, 0])
 
 
-def _inside_its_limits(source: Source, limits: Limits, wrong: _Offenders, labels: tuple[Any, ...] | None) -> str:
+def _inside_its_limits(source: Source, limits: Limits, wrong: _Offenders, axes: Axes) -> str:
     row, col = wrong.first[0]
     low, high = (float(np.broadcast_to(limit, source.shape)[row, col]) for limit in (limits.low, limits.high))
     where = f"between {low:g} and {high:g}" if np.isfinite([low, high]).all() else f"below {high:g}"
@@ -250,7 +245,7 @@ def _inside_its_limits(source: Source, limits: Limits, wrong: _Offenders, labels
         first, last = (float(np.broadcast_to(end, source.shape)[row, col]) for end in limits.gap)
         where = f"outside {first:g} to {last:g}" if first <= last else where
     return (
-        f"every seen entry must lie where it would have been seen, but {wrong.count} do not, at {wrong.named(labels)}, "
+        f"every seen entry must lie where it would have been seen, but {wrong.count} do not, at {wrong.named(axes)}, "
         f"the first being {_first_of(source, wrong):g} although entries {where} go unseen there; check threshold= and "
         "seen=, or mark entries without a limit with inf"
     )

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools
 from unrelu.base.errors import InputError, positions
+from unrelu.data.labels import Axes
 from unrelu.data.source import Source, source_checked
 from unrelu.data.table import Table
 
-__all__ = ["read_mask", "read_table", "read_table_mask", "read_values", "same_label", "same_labels", "square_size"]
+__all__ = ["read_mask", "read_table", "read_values", "same_axes", "same_label", "same_labels", "square_size"]
 
 # What to do about a matrix that is not.
 SQUARE = (
@@ -88,7 +89,7 @@ def _canonical(X: Any) -> Any:
     return data
 
 
-def read_table(X: Any) -> tuple[Any, tuple[Any, ...] | None, tuple[Any, ...] | None]:
+def read_table(X: Any) -> tuple[Any, Axes]:
     """The values of a rectangular matrix, with the labels of its rows and of its columns if it has any."""
     rows = columns = None
     if isinstance(X, Table):
@@ -99,19 +100,7 @@ def read_table(X: Any) -> tuple[Any, tuple[Any, ...] | None, tuple[Any, ...] | N
         data, _ = read_values(X)
     if len(data.shape) != 2 or 0 in data.shape:
         raise InputError(f"X must be a table with rows and columns (2-D), got data of shape {data.shape}")
-    return data, rows or None, columns or None
-
-
-def read_table_mask(unknown: Any, shape: tuple[int, int]) -> Bools:
-    """A mask of the shape of a table."""
-    mask = np.asarray(unknown)
-    if mask.shape != shape:
-        raise InputError(f"unknown must have the shape of X, {shape}, got {mask.shape}")
-    if mask.dtype.kind != "b" and not np.isin(mask, (0, 1)).all():
-        raise InputError(
-            f"unknown must be True or 1 where an entry is unknown and False or 0 elsewhere, got {mask.dtype}"
-        )
-    return mask.astype(bool)
+    return data, Axes((int(data.shape[0]), int(data.shape[1])), rows or None, columns or None)
 
 
 def _frame_values(X: Any) -> Any:
@@ -189,9 +178,16 @@ def same_labels(other: Any, labels: tuple[Any, ...] | None, what: str, of: str =
 
     Labels that came back from a file as text are those that are written so.
     """
-    if labels is None or not (hasattr(other, "index") and hasattr(other, "columns")):
+    same_axes(other, Axes((0, 0), labels, labels), what, of)
+
+
+def same_axes(other: Any, axes: Axes, what: str, of: str = "X") -> None:
+    """The same for a matrix whose rows and columns have labels of their own."""
+    if not (hasattr(other, "index") and hasattr(other, "columns")):
         return
-    for name in ("index", "columns"):
+    for name, labels in (("index", axes.rows), ("columns", axes.columns)):
+        if labels is None:
+            continue
         theirs = tuple(getattr(other, name))
         pairs = enumerate(zip(theirs, labels, strict=False))
         k = next((k for k, (one, label) in pairs if not same_label(one, label)), len(theirs))
@@ -203,15 +199,15 @@ def same_labels(other: Any, labels: tuple[Any, ...] | None, what: str, of: str =
             )
 
 
-def read_mask(unknown: Any, n: int, labels: tuple[Any, ...] | None) -> Bools:
+def read_mask(unknown: Any, axes: Axes) -> Bools:
     """The boolean array of entries missing for another reason."""
     try:
         mask = unknown.toarray() if sp.issparse(unknown) else np.asarray(unknown)
     except ValueError:
         raise InputError("unknown must be a boolean mask, got rows of different lengths") from None
-    if mask.shape != (n, n):
-        raise InputError(f"unknown must have the shape of X, ({n}, {n}), got {mask.shape}")
-    same_labels(unknown, labels, "unknown")
+    if mask.shape != axes.shape:
+        raise InputError(f"unknown must have the shape of X, {axes.shape}, got {mask.shape}")
+    same_axes(unknown, axes, "unknown")
     if mask.dtype.kind != "b":
         raise InputError(
             f"unknown must be a boolean mask, got dtype {mask.dtype}; write unknown != 0 if that is what you mean"

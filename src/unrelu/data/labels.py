@@ -1,18 +1,64 @@
-"""Rows by name: labels where the input had them, else positions."""
+"""Rows and columns by name: labels where the input had them, else positions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.base.errors import InputError, is_integer, unknown_name
+from unrelu.base.errors import InputError, is_integer, positions, unknown_name
 
-__all__ = ["as_positions", "label_or_position", "listed_rows"]
+__all__ = ["Axes", "as_positions", "label_or_position", "listed_rows"]
 
 # Rows that a sentence names one by one.
 MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Axes:
+    """How many rows and columns a matrix has, and what they are called.
+
+    Attributes
+    ----------
+    shape : (int, int)
+    rows, columns : tuple or None
+        Labels, if there are any.
+    alike : bool
+        Whether rows and columns are the same things, as in a symmetric matrix.
+
+    Examples
+    --------
+    >>> Axes((2, 3), rows=("a", "b")).placed([(1, 2)], total=4)
+    '(b, 2) and 3 more'
+    """
+
+    shape: tuple[int, int]
+    rows: tuple[Any, ...] | None = None
+    columns: tuple[Any, ...] | None = None
+    alike: bool = False
+
+    @classmethod
+    def square(cls, n: int, labels: tuple[Any, ...] | None = None) -> Axes:
+        """Those of a symmetric matrix."""
+        return cls((n, n), labels, labels, alike=True)
+
+    @property
+    def shapes(self) -> str:
+        """Which shapes numbers for its entries may have, in words."""
+        m, n = ("n", "n") if self.alike else self.shape
+        said = f"({m}, 1) for one per row, (1, {n}) for one per column or ({m}, {n}) for one per entry"
+        return f"{said}, with n = {self.shape[0]}" if self.alike else said
+
+    def placed(self, entries: Iterable[tuple[int, int]], total: int) -> str:
+        """Where some entries are, by labels as far as there are any, and how many more of them there are."""
+        if self.rows is None and self.columns is None:
+            return positions(entries, total)
+        rows, columns = self.rows or range(self.shape[0]), self.columns or range(self.shape[1])
+        shown = [f"({rows[i]}, {columns[j]})" for i, j in entries]
+        return ", ".join(shown) + (f" and {total - len(shown)} more" if total > len(shown) else "")
 
 
 def as_positions(index: Any, labels: tuple[Any, ...] | None) -> Any:
@@ -110,8 +156,10 @@ def label_or_position(row: SupportsIndex, labels: tuple[Any, ...] | None) -> str
     return str(labels[row]) if labels else int(row)
 
 
-def listed_rows(rows: NDArray[np.intp], labels: tuple[Any, ...] | None, most: int = MOST_NAMED) -> str:
-    """The first rows by name, and how many more there are.
+def listed_rows(
+    rows: NDArray[np.intp], labels: tuple[Any, ...] | None, most: int = MOST_NAMED, what: str = "row"
+) -> str:
+    """The first rows, or columns, by name, and how many more there are.
 
     Examples
     --------
@@ -120,4 +168,4 @@ def listed_rows(rows: NDArray[np.intp], labels: tuple[Any, ...] | None, most: in
     """
     names = ", ".join(str(label_or_position(row, labels)) for row in rows[:most])
     more = f" and {len(rows) - most} more" if len(rows) > most else ""
-    return f"row{'s' if len(rows) > 1 else ''} {names}{more}"
+    return f"{what}{'s' if len(rows) > 1 else ''} {names}{more}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,21 @@ from numpy.typing import NDArray
 from unrelu.base.arrays import Array, Bools, Indices
 from unrelu.base.errors import InputError
 
-__all__ = ["Ends", "Limits", "has_limit", "part_of"]
+__all__ = ["Blocks", "Ends", "Limits", "has_limit", "narrowed", "numbers_at", "part_of"]
+
+
+@runtime_checkable
+class Blocks(Protocol):
+    """Numbers for the entries of a matrix that are stored in another way than an array that broadcasts to it."""
+
+    def of(self, rows: slice | Indices, cols: slice | Indices) -> Any:
+        """Those of a block."""
+
+    def at(self, rows: Indices, cols: Indices) -> Any:
+        """Those of single entries (rows[k], cols[k])."""
+
+    def part(self, rows: Indices, cols: Indices) -> Any:
+        """Those of some rows and columns, in the order given."""
 
 
 class Ends(tuple[Any, Any]):
@@ -51,6 +65,26 @@ class Ends(tuple[Any, Any]):
         result: Array = self.nearest(2 * near - values)
         return result
 
+    @property
+    def hull(self) -> Ends:
+        """One interval that holds all that may be: where the gap reaches to an end, it ends beyond the gap.
+
+        Examples
+        --------
+        >>> [float(end) for end in Ends((0.0, 9.0), gap=(-1.0, 2.0)).hull]
+        [2.0, 9.0]
+        """
+        if self.gap is None:
+            return self
+        (low, high), (first, last) = self, self.gap
+        there = np.less_equal(first, last)
+        return Ends(
+            (
+                np.where(there & np.less_equal(first, low), np.maximum(low, last), low),
+                np.where(there & np.greater_equal(last, high), np.minimum(high, first), high),
+            )
+        )
+
     def nearest(self, values: Any, out: Array | None = None) -> Array:
         """The values, and the nearest one that may be where a value may not."""
         near: Array = np.clip(values, self[0], self[1], out=out)
@@ -68,14 +102,14 @@ class Limits:
     Attributes
     ----------
     low, high : float or ndarray
-        One number, one per row (shape (n, 1)), one per column (shape (1, n)), or one per entry; broadcast, never
-        expanded. Infinite where nothing is known.
-    unknown : boolean ndarray of shape (n, n), or None
+        One number, one per row (shape (m, 1) for m rows), one per column (shape (1, n)), or one per entry; broadcast,
+        never expanded. Infinite where nothing is known.
+    unknown : boolean ndarray of the shape of the matrix, or None
         Entries that are missing for another reason than their value.
     gap : (from, to), optional
         An unseen entry does not lie between these either: each a number or an array as above, NaN where there is no
         gap. ``Limits(gap=(-1, 1))`` says that what is unseen lies below −1 or above 1.
-    chance : bool or boolean ndarray of shape (n, n), default False
+    chance : bool or boolean ndarray, default False
         Entries whose limits hold whether they were seen or not, as those of ``entry_range`` do: being unseen says
         nothing more of them.
 
@@ -200,7 +234,7 @@ class Limits:
 
     def at(self, rows: Indices, cols: Indices, shape: tuple[int, int]) -> Ends:
         """The same of single entries (rows[k], cols[k])."""
-        low, high, *gap = (np.broadcast_to(end, shape)[rows, cols] for end in (self.low, self.high, *(self.gap or ())))
+        low, high, *gap = (numbers_at(end, rows, cols, shape) for end in (self.low, self.high, *(self.gap or ())))
         return Ends((low, high), (gap[0], gap[1]) if gap else None)
 
     def told(self, rows: slice | Indices, cols: slice | Indices) -> Any:
@@ -210,6 +244,11 @@ class Limits:
     def by_chance(self, rows: slice | Indices, cols: slice | Indices) -> Any:
         """``chance`` of a block."""
         return self.chance if isinstance(self.chance, bool) else part_of(self.chance, rows, cols)
+
+    def chance_at(self, rows: Indices, cols: Indices, shape: tuple[int, int]) -> Bools:
+        """``chance`` of the entries (rows[k], cols[k])."""
+        chance: Bools = numbers_at(self.chance, rows, cols, shape)
+        return chance
 
     def unknown_in(self, rows: slice | Indices, cols: slice | Indices) -> Bools | None:
         """Which entries of a block are missing for another reason; None: none is."""
@@ -248,7 +287,7 @@ def _require_numbers(name: str, limit: Any, *, nan: bool) -> None:
     if not numbers or values.ndim not in (0, 2) or missing:
         came = f"{limit!r}" if not (numbers and values.ndim) else "NaN" if missing else f"shape {values.shape}"
         raise InputError(
-            f"{name} of Limits must be a number, or numbers of shape (n, 1), (1, n) or (n, n), infinite where "
+            f"{name} of Limits must be a number, or numbers of shape (m, 1), (1, n) or (m, n), infinite where "
             f"nothing is known; got {came}"
         )
 
@@ -296,9 +335,23 @@ def _block(values: NDArray[Any], rows: slice | Indices, cols: slice | Indices) -
 
 
 def part_of(limit: Any, rows: slice | Indices, cols: slice | Indices) -> Any:
-    """A block of something that broadcasts to the matrix."""
+    """A block of something that broadcasts to the matrix, or gives its blocks itself."""
+    if isinstance(limit, Blocks):
+        return limit.of(rows, cols)
     if np.ndim(limit) == 0:
         return limit
     array = np.asarray(limit)
     one = slice(0, 1)
     return _block(array, rows if array.shape[0] > 1 else one, cols if array.shape[1] > 1 else one)
+
+
+def numbers_at(limit: Any, rows: Indices, cols: Indices, shape: tuple[int, int]) -> Any:
+    """The same of the entries (rows[k], cols[k]) of a matrix of some shape."""
+    return limit.at(rows, cols) if isinstance(limit, Blocks) else np.broadcast_to(limit, shape)[rows, cols]
+
+
+def narrowed(limit: Any, rows: Indices, cols: Indices) -> Any:
+    """The same for some rows and columns of the matrix, in the order given; None stays None."""
+    if limit is None:
+        return None
+    return limit.part(rows, cols) if isinstance(limit, Blocks) else part_of(limit, rows, cols)

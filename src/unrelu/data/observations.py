@@ -13,11 +13,12 @@ from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.base.units import power_of_four
 from unrelu.data.checks import Counts, checked, counted
 from unrelu.data.inputs import read_values, square_size
-from unrelu.data.limits import Ends, Limits, has_limit, part_of
+from unrelu.data.labels import Axes
+from unrelu.data.limits import Blocks, Ends, Limits, has_limit, narrowed, numbers_at, part_of
 from unrelu.data.source import Place, Source, source_of
-from unrelu.data.terms import Terms, read_limits, read_positive, read_range
+from unrelu.data.terms import Terms, read_limits, settled
 
-__all__ = ["Observations"]
+__all__ = ["Observations", "relative_weights"]
 
 # The largest power of four that is a double.
 LARGEST_UNIT = 511
@@ -40,9 +41,11 @@ class Observations:
         Row (and column) labels of a data frame.
     diagonal_seen : bool
         Whether any entry of the diagonal was seen: in the caller's matrix, also where this is a part of it.
-    weights, spread : ndarray or None
+    weights, spread : ndarray, Blocks or None
         What each entry weighs, 1 on average over the seen ones, and how large its noise is relative to that of the
         others: broadcast like limits. None: the same for all.
+    said : Terms or None
+        What the caller said of the whole matrix beside its values, settled.
 
     Examples
     --------
@@ -65,8 +68,9 @@ class Observations:
     diagonal_seen: bool = True
     # What a scan of the source has found, if there was one already.
     scanned: Counts | None = field(default=None, repr=False)
-    weights: Array | None = field(default=None, repr=False)
-    spread: Array | None = field(default=None, repr=False)
+    weights: Array | Blocks | None = field(default=None, repr=False)
+    spread: Array | Blocks | None = field(default=None, repr=False)
+    said: Terms | None = field(default=None, repr=False)
     # Whether the matrix is positive semidefinite, which tells something of its diagonal.
     definite: bool = field(default=True, repr=False)
 
@@ -80,22 +84,23 @@ class Observations:
         terms : Terms, optional
             What is said of it beside its values; or the fields of that by name.
         """
-        terms = Terms(**said) if terms is None else terms
         data, labels = read_values(X)
         n = square_size(data, "X")
         source = source_of(data)
-        limits, entry_range = read_limits(terms, n, labels), read_range(terms.entry_range)
-        weights = read_positive(terms.weights, "weights", n, labels)
-        spread = read_positive(terms.spread, "sigma", n, labels)
-        found = checked(source, limits, labels, entry_range)
-        if entry_range is not None:
-            limits = limits.within(*entry_range)
-        result = cls(source, limits, labels, bool(source.diagonal_seen().any()), found, weights, spread)
-        result = replace(result, weights=result._relative_weights())
-        if result.dtype == np.float32 and result.unit < float(np.finfo(np.float32).tiny):
-            # Their unit is no float32; what digits there are survive in doubles.
-            return replace(result, source=source.in_dtype(np.float64))
-        return result
+        axes = Axes.square(n, labels)
+        told = settled(Terms(**said) if terms is None else terms, axes)
+        limits = read_limits(told, axes)
+        found = checked(source, limits, axes, told.entry_range)
+        limits = limits if told.entry_range is None else limits.within(*told.entry_range)
+        weights, diagonal_seen = relative_weights(told.weights, source, found), bool(source.diagonal_seen().any())
+        return cls(source, limits, labels, diagonal_seen, found, weights, told.spread, told).representable
+
+    @property
+    def representable(self) -> Observations:
+        """The same; in doubles if their unit is no float32, so that what digits there are survive."""
+        if self.dtype == np.float32 and self.unit < float(np.finfo(np.float32).tiny):
+            return replace(self, source=self.source.in_dtype(np.float64))
+        return self
 
     @property
     def size(self) -> int:
@@ -120,6 +125,12 @@ class Observations:
     def count(self) -> int:
         """How many entries were seen."""
         return self._counts.count
+
+    @property
+    def room(self) -> int:
+        """How many entries there are, seen or not: n², or of a table each of its entries twice."""
+        cut = self.source.cut
+        return self.size**2 if cut is None else 2 * cut * (self.size - cut)
 
     @property
     def norm(self) -> float:
@@ -188,12 +199,10 @@ class Observations:
     def restricted(self, rows: Indices) -> Observations:
         """What was seen among some of the rows, in the order given; nothing is checked again, and labels come along."""
         labels = None if self.labels is None else tuple(self.labels[i] for i in rows)
-        weights, spread = (
-            None if extra is None else part_of(extra, rows, rows) for extra in (self.weights, self.spread)
-        )
+        weights, spread = (narrowed(extra, rows, rows) for extra in (self.weights, self.spread))
         limits = self.limits.part(rows, rows)
         part = self.source.part(rows, rows)
-        return Observations(part, limits, labels, self.diagonal_seen, None, weights, spread, self.definite)
+        return Observations(part, limits, labels, self.diagonal_seen, None, weights, spread, definite=self.definite)
 
     def reordered(self, order: Indices) -> Observations:
         """All rows in another order: row ``order[k]`` becomes row k."""
@@ -296,7 +305,7 @@ class Observations:
 
     def _heard(self, rows: Indices, cols: Indices) -> Ends:
         """The limits of a block, infinite where an entry is unknown."""
-        unknown, ends = self.limits.unknown_in(rows, cols), self.limits.of(rows, cols)
+        unknown, ends = self.limits.unknown_in(rows, cols), self.limits.of(rows, cols).hull
         if unknown is None:
             return ends
         return Ends((np.where(unknown, -np.inf, ends[0]), np.where(unknown, np.inf, ends[1])))
@@ -309,14 +318,16 @@ class Observations:
         diagonal would be seen.
         """
         own, limits = np.arange(self.size), self.limits
+        if self.source.cut is not None:  # a table has no diagonal
+            return np.zeros(self.size, bool)
         if not self.definite:  # nothing is known of it, but that a diagonal of which nothing was seen is seldom hidden
             return np.full(self.size, not self.diagonal_seen)
         if limits.uniform:
             low_or_none = (limits.threshold or 0.0) <= 0 or not self.diagonal_seen
             return np.full(self.size, limits.side == "below" and low_or_none)
-        high = np.broadcast_to(limits.high, self.source.shape)[own, own]
+        high = limits.at(own, own, self.source.shape)[1]
         missing: Bools = np.isfinite(high) & ((high <= 0) | (not self.diagonal_seen))
-        return missing & ~np.broadcast_to(limits.chance, self.source.shape)[own, own]
+        return missing & ~limits.chance_at(own, own, self.source.shape)
 
     @property
     def unweighted(self) -> Observations:
@@ -333,6 +344,12 @@ class Observations:
         weights = 1.0 if self.weights is None else part_of(self.weights, rows, cols)
         return weights if self.spread is None else weights / np.square(part_of(self.spread, rows, cols))
 
+    def precision_at(self, rows: Indices, cols: Indices) -> Any:
+        """The same of the entries (rows[k], cols[k])."""
+        shape = self.source.shape
+        weights = 1.0 if self.weights is None else numbers_at(self.weights, rows, cols, shape)
+        return weights if self.spread is None else weights / np.square(numbers_at(self.spread, rows, cols, shape))
+
     def pair_precision(self, rows: Indices, cols: Indices) -> Floats:
         """The same of the pairs of a block, the mean over both ways round."""
         shape = len(rows), len(cols)
@@ -341,13 +358,15 @@ class Observations:
         mean: Floats = (forward + backward.T) / 2
         return mean
 
-    def _relative_weights(self) -> Array | None:
-        """The weights over their mean at seen entries, for only their ratios matter."""
-        if self.weights is None:
-            return None
-        total = 0.0
-        for start, values in self.source.bands():
-            rows = slice(start, start + len(values))
-            part = np.broadcast_to(part_of(self.weights, rows, slice(0, self.size)), values.shape)
-            total += float(np.sum(part[~np.isnan(values)], dtype=np.float64))
-        return self.weights * (self.count / total)
+
+def relative_weights(weights: Array | None, source: Source, counts: Counts) -> Array | None:
+    """Weights over their mean at the seen entries of a source, for only their ratios matter."""
+    if weights is None:
+        return None
+    total = 0.0
+    for start, values in source.bands():
+        rows = slice(start, start + len(values))
+        part = np.broadcast_to(part_of(weights, rows, slice(0, source.shape[1])), values.shape)
+        total += float(np.sum(part[~np.isnan(values)], dtype=np.float64))
+    relative: Array = weights * (counts.count / total)
+    return relative

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from unrelu.base.arrays import Array, Bools
+from unrelu.base.arrays import Array, Floats
 from unrelu.base.errors import InputError, is_number, unknown_name
 from unrelu.data.inputs import read_mask, same_label
+from unrelu.data.labels import Axes
 from unrelu.data.limits import Limits
 
-__all__ = ["Terms", "kept_terms", "read_limits", "read_positive", "read_range"]
+__all__ = ["Terms", "kept_terms", "read_limits", "read_range", "settled"]
 
 SIDES, PAIRED = ("above", "below"), ("between", "outside")
-SHAPES = "(n, 1) for one per row, (1, n) for one per column or (n, n) for one per entry"
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Everything that is said of a matrix beside its values, as the caller said it.
+    """Everything that is said of a matrix of m rows and n columns beside its values, as the caller said it.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Terms:
         Where entries go unseen.
     seen : {"above", "below", "between", "outside"}
         On which side of it they are seen.
-    unknown : boolean array of shape (n, n), or None
+    unknown : boolean array of shape (m, n), or None
         Entries that are missing for another reason.
     entry_range : (least, most) or None
         Between which numbers every entry lies.
@@ -37,7 +37,8 @@ class Terms:
 
     Examples
     --------
-    >>> read_limits(Terms(threshold=(-1.0, 1.0), seen="outside"), 3, None)
+    >>> axes = Axes.square(3)
+    >>> read_limits(settled(Terms(threshold=(-1, 1), seen="outside"), axes), axes)
     Limits(low=-1.0, high=1.0, gap=None)
     """
 
@@ -49,19 +50,37 @@ class Terms:
     spread: Any = None
 
 
-def read_limits(terms: Terms, n: int, labels: tuple[Any, ...] | None) -> Limits:
-    """What absence says, without the range of all entries; refused if it cannot be what was meant."""
-    seen, threshold = terms.seen, terms.threshold
-    if not isinstance(seen, str) or seen not in SIDES + PAIRED:
-        raise unknown_name("side seen", seen, SIDES + PAIRED)
-    mask = None if terms.unknown is None else read_mask(terms.unknown, n, labels)
-    if isinstance(threshold, Limits):
-        return _limits_checked(threshold, seen, mask, n)
-    if threshold is None:
-        return Limits(unknown=mask)
-    if seen in SIDES:
-        return Limits.beyond(_threshold(threshold, n, labels), seen, mask)
-    return Limits.beyond(_pair(threshold, seen, n, labels), seen, mask)
+def settled(terms: Terms, axes: Axes) -> Terms:
+    """The same in numbers and arrays of two dimensions that broadcast to the matrix; refused if it cannot be meant.
+
+    Labels were compared and are gone, and vectors are rows or columns. Where all entries weigh the same, or have the
+    same noise, nothing is left of that.
+
+    Examples
+    --------
+    >>> settled(Terms(threshold=[1.0, 2.0, 3.0]), Axes((2, 3))).threshold
+    array([[1., 2., 3.]])
+    """
+    return Terms(
+        _threshold(terms.threshold, terms.seen, axes),
+        terms.seen,
+        terms.unknown,
+        read_range(terms.entry_range),
+        _positive(terms.weights, "weights", axes),
+        _positive(terms.spread, "sigma", axes),
+    )
+
+
+def read_limits(said: Terms, axes: Axes) -> Limits:
+    """What absence says by terms that are settled, without the range of all entries."""
+    mask = None if said.unknown is None else read_mask(said.unknown, axes)
+    limits = said.threshold
+    if not isinstance(limits, Limits):
+        return Limits.beyond(limits, said.seen, mask)
+    if mask is None:
+        return limits
+    both = mask if limits.unknown is None else mask | limits.unknown
+    return Limits(limits.low, limits.high, both, limits.gap, limits.chance)
 
 
 def read_range(entry_range: Any) -> tuple[float, float] | None:
@@ -77,11 +96,23 @@ def read_range(entry_range: Any) -> tuple[float, float] | None:
     return numbers[0], numbers[1]
 
 
-def read_positive(values: Any, name: str, n: int, labels: tuple[Any, ...] | None) -> Array | None:
+def kept_terms(said: Terms) -> dict[str, Any]:
+    """What a completion keeps of terms that are settled, by the names it has for it."""
+    return {
+        "threshold": said.threshold,
+        "side": said.seen,
+        "unknown": said.unknown,
+        "entry_range": said.entry_range,
+        "weights": said.weights,
+        "spread": said.spread,
+    }
+
+
+def _positive(values: Any, name: str, axes: Axes) -> Array | None:
     """Numbers above 0, one per row, column or entry; None where they are all the same."""
     if values is None:
         return None
-    array = _numbers(values, name, n, labels)
+    array = _numbers(values, name, axes)
     if not np.isfinite(array).all() or (array <= 0).any():
         bad = array[~(np.isfinite(array) & (array > 0))].flat[0]
         raise InputError(
@@ -92,30 +123,18 @@ def read_positive(values: Any, name: str, n: int, labels: tuple[Any, ...] | None
     return array
 
 
-def kept_terms(terms: Terms) -> dict[str, Any]:
-    """What a completion keeps of them, by the names it has for it: numbers and arrays, for labels were compared."""
-    return {
-        "threshold": _bare(terms.threshold),
-        "side": terms.seen,
-        "unknown": terms.unknown,
-        "entry_range": read_range(terms.entry_range),
-        "weights": _bare(terms.weights),
-        "spread": _bare(terms.spread),
-    }
+def _threshold(threshold: Any, seen: Any, axes: Axes) -> Any:
+    """A number, an array, a pair of these, limits or None, as the side asks for."""
+    if not isinstance(seen, str) or seen not in SIDES + PAIRED:
+        raise unknown_name("side seen", seen, SIDES + PAIRED)
+    if threshold is None:
+        return None
+    if isinstance(threshold, Limits):
+        return _limits_checked(threshold, seen, axes)
+    return _one(threshold, axes) if seen in SIDES else _pair(threshold, seen, axes)
 
 
-def _bare(value: Any) -> Any:
-    """Numbers, arrays of numbers and pairs of these without anything else about them."""
-    if value is None or isinstance(value, Limits):
-        return value
-    if is_number(value):
-        return float(value)
-    if isinstance(value, (tuple, list)) and len(value) == 2 and all(np.ndim(end) != 1 for end in value):
-        return tuple(_bare(end) for end in value)
-    return np.array(value, np.float64)
-
-
-def _threshold(threshold: Any, n: int, labels: tuple[Any, ...] | None) -> Any:
+def _one(threshold: Any, axes: Axes) -> float | Array:
     if isinstance(threshold, (tuple, list)) and len(threshold) == 2 and all(np.ndim(end) != 1 for end in threshold):
         raise InputError(
             "threshold is a pair, which needs seen='between' (entries inside it were seen) or seen='outside' (entries "
@@ -123,17 +142,17 @@ def _threshold(threshold: Any, n: int, labels: tuple[Any, ...] | None) -> Any:
         )
     if np.ndim(threshold) == 0 and not is_number(threshold):
         raise InputError(f"threshold must be a finite number, or None if absence says nothing; got {threshold!r}")
-    return float(threshold) if np.ndim(threshold) == 0 else _numbers(threshold, "threshold", n, labels)
+    return float(threshold) if np.ndim(threshold) == 0 else _numbers(threshold, "threshold", axes)
 
 
-def _pair(threshold: Any, seen: str, n: int, labels: tuple[Any, ...] | None) -> tuple[Any, Any]:
+def _pair(threshold: Any, seen: str, axes: Axes) -> tuple[Any, Any]:
     if not isinstance(threshold, (tuple, list)) or len(threshold) != 2:
         came = f"{threshold!r}" if np.ndim(threshold) == 0 else f"shape {np.shape(threshold)}"
         raise InputError(
             f"threshold must be a pair (low, high) for seen={seen!r}, each a number or an array; got {came}"
         )
     low, high = (
-        float(end) if is_number(end) else _numbers(end, f"the {which} one of threshold", n, labels)
+        float(end) if is_number(end) else _numbers(end, f"the {which} one of threshold", axes)
         for which, end in zip(("first", "second"), threshold, strict=True)
     )
     if np.any(np.asarray(low) > np.asarray(high)):
@@ -141,65 +160,104 @@ def _pair(threshold: Any, seen: str, n: int, labels: tuple[Any, ...] | None) -> 
     return low, high
 
 
-def _numbers(values: Any, name: str, n: int, labels: tuple[Any, ...] | None) -> Array:
-    """A number (1×1), or an array that broadcasts to (n, n); labels, if it has any, must be those of X."""
-    _require_labels(values, name, labels)
+def _numbers(values: Any, name: str, axes: Axes) -> Floats:
+    """A number (1×1), or an array that broadcasts to the matrix; labels, if it has any, must be those of X."""
+    goes_by = _compared(values, name, axes)
     try:
-        array = np.asarray(values, np.float64)
+        array = np.array(values, np.float64)
     except (TypeError, ValueError):
         raise InputError(
             f"{name} must hold numbers, got {type(values).__name__} that does not; convert it first"
         ) from None
     if array.ndim == 0:
         array = array.reshape(1, 1)
-    if array.ndim == 1 and len(array) == n:
-        raise InputError(
-            f"{name} is a vector of {n} numbers, which for a square matrix may be one per row or one per column; pass "
-            f"shape ({n}, 1) for rows or (1, {n}) for columns"
-        )
-    if array.ndim != 2 or any(size not in (1, n) for size in array.shape):
-        raise InputError(f"{name} must be a number or have shape {SHAPES}, with n = {n}; got shape {array.shape}")
+    if array.ndim == 1:
+        array = _lined_up(array, name, axes, goes_by)
+    if not _fits(array.shape, axes):
+        raise InputError(f"{name} must be a number or have shape {axes.shapes}; got shape {array.shape}")
     if np.isnan(array).any():
         raise InputError(f"{name} must not be NaN; write inf where an entry has no limit")
     return array
 
 
-def _require_labels(values: Any, name: str, labels: tuple[Any, ...] | None) -> None:
-    """Refuse a series or a frame whose labels are not those of X, along whichever side is as long as X."""
-    if labels is None or not hasattr(values, "index") or callable(values.index):
-        return
-    for side in ("index", "columns"):
-        theirs = tuple(getattr(values, side, ()))
-        if len(theirs) != len(labels) or (side == "columns" and len(theirs) == 1):
-            continue
-        wrong = next(
-            (k for k, (one, label) in enumerate(zip(theirs, labels, strict=True)) if not same_label(one, label)), None
+def _fits(shape: tuple[int, ...], axes: Axes) -> bool:
+    return len(shape) == 2 and all(size in (1, all_) for size, all_ in zip(shape, axes.shape, strict=True))
+
+
+def _lined_up(vector: Floats, name: str, axes: Axes, goes_by: str | None) -> Floats:
+    """A vector as one per row or one per column, where only one of them can be meant."""
+    m, n = axes.shape
+    if goes_by == "rows":
+        return vector[:, None]
+    if len(vector) == n and (goes_by == "columns" or m != n):
+        return vector[None, :]
+    if len(vector) == n:
+        raise InputError(
+            f"{name} is a vector of {n} numbers, which for a square matrix may be one per row or one per column; pass "
+            f"shape ({n}, 1) for rows or (1, {n}) for columns"
         )
-        if wrong is not None:
-            raise InputError(
-                f"{name} must carry the labels of X in the same order, but label {wrong} of its {side} is "
-                f"{theirs[wrong]!r} and that of X is {labels[wrong]!r}; reindex it, or pass {name}.to_numpy()"
-            )
+    return vector
 
 
-def _limits_checked(limits: Limits, seen: str, mask: Bools | None, n: int) -> Limits:
-    """A caller's own limits, if they fit the matrix; with a further mask."""
+def _compared(values: Any, name: str, axes: Axes) -> str | None:
+    """Refuse a series or a frame whose labels are not those of X, along whichever side is as long as X.
+
+    A series goes by its labels: those of the rows, or those of the columns. None where they do not tell which.
+    """
+    if not hasattr(values, "index") or callable(values.index):
+        return None
+    index = tuple(values.index)
+    if hasattr(values, "columns"):
+        _require_labels(index, axes.rows, name, ("index", "rows"), axes)
+        _require_labels(tuple(values.columns), axes.columns, name, ("columns", "columns"), axes)
+        return None
+    known = {side: labels for side, labels in (("columns", axes.columns), ("rows", axes.rows)) if labels is not None}
+    fits = [side for side, labels in known.items() if _first_apart(index, labels) is None]
+    if not fits:
+        for side, labels in known.items():
+            _require_labels(index, labels, name, ("index", side), axes)
+    return fits[0] if len(fits) == 1 else None
+
+
+def _first_apart(theirs: tuple[Any, ...], labels: tuple[Any, ...]) -> int | None:
+    """The first place where labels differ; None if they are the same."""
+    if len(theirs) != len(labels):
+        return 0
+    pairs = enumerate(zip(theirs, labels, strict=True))
+    return next((k for k, (one, label) in pairs if not same_label(one, label)), None)
+
+
+def _require_labels(
+    theirs: tuple[Any, ...], labels: tuple[Any, ...] | None, name: str, sides: tuple[str, str], axes: Axes
+) -> None:
+    """Refuse as many labels as X has on a side if they are others; one alone is that of all rows or columns."""
+    if labels is None or len(theirs) != len(labels) or len(labels) == 1:
+        return
+    wrong = _first_apart(theirs, labels)
+    if wrong is not None:
+        mine = "X" if axes.alike else f"the {sides[1]} of X"
+        raise InputError(
+            f"{name} must carry the labels of X in the same order, but label {wrong} of its {sides[0]} is "
+            f"{theirs[wrong]!r} and that of {mine} is {labels[wrong]!r}; reindex it, or pass {name}.to_numpy()"
+        )
+
+
+def _limits_checked(limits: Limits, seen: str, axes: Axes) -> Limits:
+    """A caller's own limits, if they fit the matrix; as numbers and arrays."""
     if seen != "above":
         raise InputError(f"Limits say themselves where unseen entries lie, got seen={seen!r} besides; drop seen=")
-    for name, values in (
-        ("low", limits.low),
-        ("high", limits.high),
-        ("gap", (limits.gap or (0.0, 0.0))[0]),
-        ("gap", (limits.gap or (0.0, 0.0))[1]),
-        ("chance", limits.chance),
-    ):
-        if np.ndim(values) and any(size not in (1, n) for size in np.shape(values)):
+    gap = limits.gap or ()
+    parts = [("low", limits.low), ("high", limits.high), *(("gap", end) for end in gap), ("chance", limits.chance)]
+    for name, values in parts:
+        _compared(values, f"{name} of Limits", axes)
+        if np.ndim(values) and not _fits(np.shape(values), axes):
             raise InputError(
-                f"{name} of Limits must be a number or have shape {SHAPES}, with n = {n}; got shape {np.shape(values)}"
+                f"{name} of Limits must be a number or have shape {axes.shapes}; got shape {np.shape(values)}"
             )
-    if limits.unknown is not None and limits.unknown.shape != (n, n):
-        raise InputError(f"unknown of Limits must have the shape of X, ({n}, {n}), got {limits.unknown.shape}")
-    if mask is None:
+    if limits.unknown is not None and limits.unknown.shape != axes.shape:
+        raise InputError(f"unknown of Limits must have the shape of X, {axes.shape}, got {limits.unknown.shape}")
+    if not any(hasattr(values, "columns") for _, values in parts):
         return limits
-    both = mask if limits.unknown is None else mask | limits.unknown
-    return Limits(limits.low, limits.high, both, limits.gap, limits.chance)
+    plain: list[Any] = [np.asarray(values) if np.ndim(values) else values for _, values in parts]
+    low, high, *rest = plain
+    return Limits(low, high, limits.unknown, (rest[0], rest[1]) if gap else None, rest[-1])

@@ -43,7 +43,8 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
     seen : {"above", "below", "between", "outside"}, default "above"
     entry_range : (least, most), optional
     weights : array of shape (n, 1), (1, n) or (n, n), optional
-        Both as in :func:`unrelu.complete`.
+    sigma : float or array, optional
+        All three as in :func:`unrelu.complete`.
     loss : {"auto", "observed", "one-sided", "censored"} or Loss, default "auto"
     method : str, Solver, Strategy or callable, default "auto"
         ``auto`` or a name in :data:`unrelu.solvers.METHODS`.
@@ -103,6 +104,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         seen: str = "above",
         entry_range: Any = None,
         weights: Any = None,
+        sigma: Any = None,
         loss: Any = "auto",
         method: Any = "auto",
         start: Any = "auto",
@@ -116,6 +118,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         self.seen = seen
         self.entry_range = entry_range
         self.weights = weights
+        self.sigma = sigma
         self.loss = loss
         self.method = method
         self.start = start
@@ -272,6 +275,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
                 seen=self.seen,
                 entry_range=self.entry_range,
                 weights=self.weights,
+                sigma=self.sigma,
                 method=self.method,
                 **self._run_options(),
             )

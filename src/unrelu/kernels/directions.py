@@ -75,21 +75,10 @@ class BothWays:
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """Observations cut into tiles; ``weights`` and ``spread`` are what the passes count with."""
+    """Observations cut into tiles; for squares noise of an entry's own is a weight: w (x/s − m/s)² = w/s² (x − m)²."""
 
     observations: Observations
-    weights: Array | None
-    spread: Array | None
-
-    @classmethod
-    def of(cls, observations: Observations, *, squared: bool) -> Directions:
-        """For squares noise of an entry's own is a weight: w (x/s − m/s)² = w/s² (x − m)²."""
-        dtype, weights, spread = observations.dtype, observations.weights, observations.spread
-        if squared and spread is not None:
-            everything = slice(0, observations.size)
-            weights, spread = observations.precision(everything, everything), None
-        weights, spread = (None if array is None else array.astype(dtype, copy=False) for array in (weights, spread))
-        return cls(observations, weights, spread)
+    squared: bool
 
     @property
     def reads(self) -> bool:
@@ -126,13 +115,21 @@ class Directions:
         absent, unseen = observations.absent(rows, cols, values), np.isnan(values)
         hidden = None if np.array_equal(absent, unseen) else absent
         limits = observations.limits.of(rows, cols).over(observations.unit)
-        weights, spread = (_packed(extra, rows, cols) for extra in (self.weights, self.spread))
+        weights, spread = self._extras(rows, cols)
         return Direction(None if self.reads else values.copy(), limits, hidden, weights, spread), values
 
-
-def _packed(extra: Array | None, rows: slice, cols: slice) -> Any:
-    """A block of weights in one piece: a pass has to read it quickly."""
-    return None if extra is None else np.array(part_of(extra, rows, cols))
+    def _extras(self, rows: slice, cols: slice) -> tuple[Any, Any]:
+        """Weights and noise of a block, each in one piece, for a pass has to read them quickly; None: all alike."""
+        observations = self.observations
+        if observations.plain:
+            return None, None
+        if self.squared:
+            return np.array(observations.precision(rows, cols), observations.dtype), None
+        weights, spread = (
+            None if extra is None else np.array(part_of(extra, rows, cols), observations.dtype)
+            for extra in (observations.weights, observations.spread)
+        )
+        return weights, spread
 
 
 def _turned(array: Any) -> Any:

@@ -51,7 +51,7 @@ class GeneralKernel:
     def __init__(self, observations: Observations, loss: Loss) -> None:
         heard = loss.heard(observations.limits)
         observations = observations.with_limits(heard if loss.hears_gaps else heard.apart_from_gaps())
-        self._observations, self._data = observations, Directions.of(observations, squared=loss.squared)
+        self._observations, self._data = observations, Directions(observations, squared=loss.squared)
         self._loss = loss.in_units(observations.unit)
         n, self.size, self.dtype = observations.size, observations.size, observations.dtype
         self._inverse = self.dtype.type(1 / observations.unit)  # exact: the unit is a power of four

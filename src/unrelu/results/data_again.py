@@ -8,7 +8,8 @@ import numpy as np
 
 from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
-from unrelu.data.inputs import read_mask, read_table_mask, same_labels
+from unrelu.data.inputs import read_mask, same_labels
+from unrelu.data.labels import Axes
 from unrelu.data.observations import Observations
 from unrelu.data.table import Table
 from unrelu.data.terms import Terms
@@ -76,11 +77,7 @@ def framed(values: Array, source: Any, labels: tuple[Any, ...] | None, columns: 
 
 def marked(unknown: Any, shape: tuple[int, int]) -> int:
     """How many entries a mask marks; none if there is no mask."""
-    if unknown is None:
-        return 0
-    square = shape[0] == shape[1]
-    mask = read_mask(unknown, shape[0], None) if square else read_table_mask(unknown, shape)
-    return int(np.count_nonzero(mask))
+    return 0 if unknown is None else int(np.count_nonzero(read_mask(unknown, Axes(shape))))
 
 
 def refuse_another_mask(unknown: Any, shape: tuple[int, int], expected: int | None) -> None:

@@ -15,6 +15,7 @@ from unrelu.data.inputs import same_label
 from unrelu.data.labels import as_positions
 from unrelu.data.observations import Observations
 from unrelu.data.table_observations import table_observations
+from unrelu.data.terms import Terms
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.model.factors import positions_checked
@@ -83,7 +84,8 @@ class RectangularCompletion(Completion):
         table = self.source if X is None else X
         if table is None:
             raise InputError("this completion does not hold the seen entries; give them back by with_data(X)")
-        found = table_observations(table, threshold=self.threshold, seen=self.side, unknown=self.unknown)
+        more = self.entry_range, self.weights, self.spread
+        found = table_observations(table, Terms(self.threshold, self.side, self.unknown, *more))
         if self.labels is not None and found.labels is not None:
             both = (*self.labels, *(self.column_labels or ()))
             if not all(same_label(one, label) for one, label in zip(found.labels, both, strict=False)):
@@ -145,10 +147,8 @@ class RectangularCompletion(Completion):
         i, j = self._places(rows, cols)
         observations, m = self.observed(), self.shape[0]
         value = np.asarray(self.entries(i, j), np.float64)
-        low, high = (
-            np.broadcast_to(limit, (m, self.shape[1]))[i, j] if np.ndim(limit) else np.full(i.shape, limit)
-            for limit in observations.limits.of(slice(0, m), slice(m, observations.size))
-        )
+        ends = observations.limits.at(i.ravel(), (m + j).ravel(), observations.source.shape).hull
+        low, high = (np.reshape(end, i.shape) for end in ends)
         absent = observations.times_told(i.ravel(), (m + j).ravel()).reshape(i.shape) > 0
         low, high = np.where(absent, low, -np.inf), np.where(absent, high, np.inf)
         values = observations.source.at(i.ravel(), (m + j).ravel()).reshape(i.shape).astype(np.float64)

@@ -17,8 +17,8 @@ from unrelu.shell.common import (
     DONE,
     NOT_CONVERGED,
     guarded,
-    limits_beside,
     mask_beside,
+    numbers_beside,
     read_square,
     shown_table,
     watching,
@@ -93,7 +93,7 @@ def certify_command(
             certificate = certify(
                 shown_table(matrix.table, as_json=as_json),
                 rank,
-                threshold=limits_beside(matrix, limit),
+                threshold=numbers_beside(matrix, limit),
                 seen=seen,
                 unknown=mask,
                 entry_range=within,

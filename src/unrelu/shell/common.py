@@ -20,7 +20,7 @@ from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.base.interrupts import NOTHING_WRITTEN
 from unrelu.base.printable import printable
 from unrelu.data.inputs import SQUARE
-from unrelu.data.table import Table
+from unrelu.data.table import Labels, Table
 from unrelu.io.disk import check_target
 from unrelu.io.files import read_matrix
 from unrelu.loop.history import Verdict
@@ -124,7 +124,7 @@ class Square:
     ----------
     table : Table
     names : tuple of str or None
-        Labels of rows and columns.
+        Labels of rows and columns, if they are the same; None for a table of rows by columns.
     header, labels : bool or None
         Whether the first row and the first column were said to hold labels; None: nothing was said.
     """
@@ -133,6 +133,11 @@ class Square:
     names: tuple[str, ...] | None
     header: bool | None
     labels: bool | None
+
+    @property
+    def axes(self) -> tuple[Labels, Labels]:
+        """Labels of the rows, and of the columns."""
+        return (self.table.rows, self.table.columns) if self.names is None else (self.names, self.names)
 
 
 def read_square(file: Path, header: bool | None, labels: bool | None, missing: list[str] | None) -> Square:
@@ -177,11 +182,20 @@ def _beside(file: Path, first: Square | None) -> Table:
     have been saved without its names.
     """
     table = (None if first is None else _like(file, first)) or read_matrix(file)
-    names, theirs = None if first is None else first.names, labels_of(table, file)
-    if names is not None and theirs is not None and theirs != names:
-        k = next((k for k, (a, b) in enumerate(zip(theirs, names, strict=False)) if a != b), len(names))
-        raise InputError(f"{file.name} must carry the same labels in the same order, but differs from label {k + 1} on")
+    if first is not None and first.names is not None:
+        _require_same(labels_of(table, file), first.names, file)
+    elif first is not None:
+        _require_same(table.rows, first.table.rows, file, " of the rows")
+        _require_same(table.columns, first.table.columns, file, " of the columns")
     return table
+
+
+def _require_same(theirs: Labels, names: Labels, file: Path, of: str = "") -> None:
+    """Refuse labels of a second file that are not those of the first, if both have any."""
+    if names is None or theirs is None or theirs == names:
+        return
+    k = next((k for k, (a, b) in enumerate(zip(theirs, names, strict=False)) if a != b), min(len(theirs), len(names)))
+    raise InputError(f"{file.name} must carry the same labels in the same order, but differs from label {k + 1}{of} on")
 
 
 def _like(file: Path, first: Square) -> Table | None:
@@ -227,31 +241,31 @@ def values_beside(first: Square | None, file: Path | None) -> Any:
     return values if isinstance(values, np.ndarray) else values.toarray()
 
 
-def limits_beside(first: Square | None, limit: Any) -> Any:
-    """A threshold as it was given; or the values of a file with one per row, per column or per entry.
+def numbers_beside(first: Square | None, given: Any, option: str = "--threshold", one: str = "threshold") -> Any:
+    """What was given to an option; or the values of a file with one number per row, per column or per entry.
 
     Whether the file has labels is found out by what makes it fit the matrix; where it has, they must be the same.
     """
-    if not isinstance(limit, Path):
-        return limit
+    if not isinstance(given, Path):
+        return given
     if first is None:
-        raise InputError("--threshold must be a number here; a file of thresholds belongs to a FILE with a matrix")
+        raise InputError(f"{option} must be a number here; a file of {one}s belongs to a FILE with a matrix")
     m, n = first.table.values.shape
-    tables = [table for how in HOW if (table := _read_as(limit, *how)) is not None]
+    tables = [table for how in HOW if (table := _read_as(given, *how)) is not None]
     fitting = [table for table in tables if table.values.shape in ((m, n), (m, 1), (1, n))]
     if not fitting:
-        shape = "x".join(map(str, tables[0].values.shape)) if tables else "none"
+        shape = "x".join(map(str, (tables[0] if tables else read_matrix(given)).values.shape))
         raise InputError(
-            f"{limit.name} must hold one threshold per row, per column or per entry, of shape {m}x1, 1x{n} or {m}x{n}; "
+            f"{given.name} must hold one {one} per row, per column or per entry, of shape {m}x1, 1x{n} or {m}x{n}; "
             f"got {shape}"
         )
     table = fitting[0]
-    for theirs, length in ((table.rows, table.values.shape[0]), (table.columns, table.values.shape[1])):
-        if first.names is not None and theirs is not None and length == n and theirs != first.names:
-            k = next(k for k, (a, b) in enumerate(zip(theirs, first.names, strict=True)) if a != b)
-            raise InputError(
-                f"{limit.name} must carry the same labels in the same order, but differs from label {k + 1} on"
-            )
+    of_rows, of_columns = ("", "") if first.names is not None else (" of the rows", " of the columns")
+    rows, columns = first.axes
+    if table.values.shape[0] == m:
+        _require_same(table.rows, rows, given, of_rows)
+    if table.values.shape[1] == n:
+        _require_same(table.columns, columns, given, of_columns)
     return table.values if isinstance(table.values, np.ndarray) else table.values.toarray()
 
 

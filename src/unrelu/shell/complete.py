@@ -15,6 +15,7 @@ from unrelu.auto.choices import DEFAULT_METHOD, choose
 from unrelu.base.errors import InputError, is_number
 from unrelu.base.printable import printable
 from unrelu.complete import complete
+from unrelu.complete_rectangular import complete_rectangular
 from unrelu.data.inputs import read_values
 from unrelu.data.labels import label_or_position
 from unrelu.data.table import Table
@@ -23,6 +24,7 @@ from unrelu.io.files import WRITABLE, read_matrix, write_matrix
 from unrelu.loop.history import Stop
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
 from unrelu.model.losses import LOSSES
+from unrelu.results.completion import Completion
 from unrelu.shell import options
 from unrelu.shell.answer import Answer
 from unrelu.shell.common import (
@@ -33,8 +35,8 @@ from unrelu.shell.common import (
     exit_code,
     guarded,
     kept_warnings,
-    limits_beside,
     mask_beside,
+    numbers_beside,
     shown_names,
     shown_table,
     values_beside,
@@ -43,7 +45,7 @@ from unrelu.shell.common import (
 )
 from unrelu.shell.help import values_of
 from unrelu.shell.streams import deliver, out
-from unrelu.shell.tables import TableAnswer, completed_table, is_table
+from unrelu.shell.tables import TableAnswer, is_table
 from unrelu.solvers import METHODS, Solver
 from unrelu.starts import STARTS
 from unrelu.uncertainty.noise import PAIRS
@@ -136,6 +138,8 @@ def complete_command(
     seen: options.Seen = "above",
     unknown: options.Unknown = None,
     entry_range: options.EntryRange = None,
+    weights: options.Weights = None,
+    sigma: options.Sigma = None,
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
@@ -158,25 +162,27 @@ def complete_command(
 ) -> int:
     """Complete a matrix of known rank from the entries beyond a threshold: a symmetric one, or a table."""
     limit = options.checked_threshold(threshold, no_threshold)
-    within = options.checked_range(entry_range)
+    within, noise = options.checked_range(entry_range), options.checked_sigma(sigma)
     seconds = options.checked_seconds(max_seconds)
     files = _Files(output, errors_out, mask_out)
-    files.check([path for path in (file, unknown, truth, limit) if isinstance(path, Path)])
+    files.check([path for path in (file, unknown, truth, limit, weights, noise) if isinstance(path, Path)])
     read = read_matrix(file, header=header, labels=labels, missing=missing or ())
     rectangular = is_table(read, table)
     matrix = Square(read, None, header, labels) if rectangular else as_square(read, file, (header, labels))
     began = perf_counter()
     rule = tol if seconds is None else _rule(method, tol, matrix.table, seconds)
-    asked: dict[str, Any] = dict(seen=seen, loss=loss, method=method, start=start)
+    asked: dict[str, Any] = dict(seen=seen, loss=loss, method=method, start=start, entry_range=within)
     asked |= dict(tol=rule, max_iter=max_iter, rng=options.checked_seed(seed))
     with kept_warnings(_advice(keep_undetermined, mask_out)) as notes, watching(quiet or as_json) as watched:
-        asked |= dict(threshold=limits_beside(matrix, limit), **watched.options)
+        asked |= dict(threshold=numbers_beside(matrix, limit), **watched.options)
+        asked |= dict(weights=numbers_beside(matrix, weights, "--weights", "weight"))
+        asked |= dict(sigma=numbers_beside(matrix, noise, "--sigma", "sigma"))
+        asked |= dict(unknown=mask_beside(matrix, unknown), truth=values_beside(matrix, truth))
         shown = shown_table(read, as_json=as_json)
         if rectangular:
-            completion = completed_table(shown, rank, (unknown, truth), asked | _no_range(within))
+            completion: Completion = complete_rectangular(shown, rank, **asked)
         else:
-            beside = dict(unknown=mask_beside(matrix, unknown), truth=values_beside(matrix, truth))
-            completion = complete(shown, rank, pairs=pairs, entry_range=within, **beside, **asked)
+            completion = complete(shown, rank, pairs=pairs, **asked)
         if completion.verdict.code is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         left = None if seconds is None else seconds - (perf_counter() - began)
@@ -242,13 +248,6 @@ class _Files:
         told += [] if self.errors is None else [answer.noise_words()]
         told += [f"wrote {printable(path)}" for path in (self.errors, self.mask) if path is not None]
         out("\n".join(told))
-
-
-def _no_range(within: Any) -> dict[str, Any]:
-    """Nothing, unless a range was given: tables have none yet."""
-    if within is not None:
-        raise InputError("--entry-range is there for symmetric matrices only; drop it for a table")
-    return {}
 
 
 def _rule(method: str, tol: float | None, table: Table, seconds: float) -> StoppingRule:

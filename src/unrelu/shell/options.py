@@ -30,6 +30,21 @@ Threshold = Annotated[
         show_default="0",
     ),
 ]
+Weights = Annotated[
+    Path | None,
+    typer.Option(
+        metavar=FILE,
+        help="File with what each entry weighs in the fit, above 0: one per row, per column or per entry.",
+    ),
+]
+Sigma = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER|FILE",
+        help="Standard deviation of the noise; or a file with one per row, per column or per entry.",
+        show_default="estimated",
+    ),
+]
 EntryRange = Annotated[
     str | None, typer.Option(metavar="LEAST,MOST", help="Every entry lies between these two numbers, such as 0,1.")
 ]
@@ -86,12 +101,27 @@ def checked_threshold(threshold: str | None, no_threshold: bool) -> float | tupl
         raise InputError("--threshold and --no-threshold contradict each other; give one of them")
     if no_threshold or threshold is None:
         return None if no_threshold else 0.0
-    numbers = numbers_in(threshold)
-    if numbers is None and not Path(threshold).is_file():
-        raise InputError(f"--threshold: expected a number, got {printable(threshold)!r}, which is no file either")
-    if numbers is None:
-        return Path(threshold)
-    return numbers[0] if len(numbers) == 1 else numbers
+    numbers = _numbers_or_file("--threshold", threshold)
+    return numbers[0] if isinstance(numbers, tuple) and len(numbers) == 1 else numbers
+
+
+def checked_sigma(sigma: str | None) -> float | Path | None:
+    """A number, a file, or None if the noise is to be estimated."""
+    if sigma is None:
+        return None
+    numbers = _numbers_or_file("--sigma", sigma)
+    if isinstance(numbers, Path):
+        return numbers
+    if len(numbers) != 1:
+        raise InputError(f"--sigma must be one number, or a file with one per row, column or entry; got {sigma!r}")
+    return numbers[0]
+
+
+def _numbers_or_file(option: str, text: str) -> tuple[float, ...] | Path:
+    numbers = numbers_in(text)
+    if numbers is None and not Path(text).is_file():
+        raise InputError(f"{option}: expected a number, got {printable(text)!r}, which is no file either")
+    return Path(text) if numbers is None else numbers
 
 
 def checked_range(entry_range: str | None) -> tuple[float, float] | None:

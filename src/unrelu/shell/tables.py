@@ -3,43 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unrelu.base.errors import InputError
-from unrelu.complete_rectangular import complete_rectangular
 from unrelu.data.labels import label_or_position, listed_rows
 from unrelu.data.table import Table
-from unrelu.io.files import read_matrix
 from unrelu.kernels.memory import require_memory
 from unrelu.results.rectangular import RectangularCompletion
 from unrelu.shell.answer import Answer
 from unrelu.shell.wording import for_shells
 
-__all__ = ["TableAnswer", "completed_table", "is_table"]
+__all__ = ["TableAnswer", "is_table"]
 
 
 def is_table(table: Table, asked: bool) -> bool:
     """Whether a file holds a table: it was said so, or its sides differ by more than a forgotten row of labels."""
     rows, columns = table.values.shape
     return asked or abs(rows - columns) > 1
-
-
-def completed_table(table: Table, rank: int, beside: tuple[Path | None, Path | None], asked: dict[str, Any]) -> Any:
-    """The completion of a table; ``beside`` are the files with unknown entries and with the truth, if there are any."""
-    unknown, truth = (None if path is None else _like(table, path) for path in beside)
-    return complete_rectangular(table, rank, unknown=None if unknown is None else unknown != 0, truth=truth, **asked)
-
-
-def _like(table: Table, path: Path) -> Any:
-    """The values of a second file, which must have the shape of the first."""
-    values = read_matrix(path).values
-    if values.shape != table.values.shape:
-        rows, columns = table.values.shape
-        raise InputError(f"{path.name} must have {rows} rows and {columns} columns, got {values.shape}")
-    return np.nan_to_num(np.asarray(values)) if path.suffix else np.asarray(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +72,6 @@ class TableAnswer(Answer):
             left = "kept" if self.keep else "left empty (--keep-undetermined writes them)"
             parts = [listed_rows(open_rows, found.labels)] if open_rows.size else []
             if open_columns.size:
-                parts.append(listed_rows(open_columns, found.column_labels).replace("row", "column", 1))
+                parts.append(listed_rows(open_columns, found.column_labels, what="column"))
             lines.append(f"not determined by the data: {' and '.join(parts)}; their unseen entries are {left}")
         return lines

@@ -9,7 +9,7 @@ __all__ = ["for_shells"]
 # Parameters that are options of a command, with hyphens instead of underscores.
 OPTIONS = (
     "budget|cutoff|data_error|dim|entry_range|loss|max_iter|max_seconds|method|pairs|rank|seen|sigma|start|stopping|threshold|tol|"
-    "trials|truth|unknown"
+    "trials|truth|unknown|weights"
 )
 # With a value or without, and as what a sentence is about.
 PARAMETER = re.compile(rf"(?<![\w'\"-])({OPTIONS})=(?:'([^']*)'|([-+.\w]*\w))?")
@@ -25,6 +25,7 @@ PHRASES = {
     ", or a stopping rule such as GradientNormBelow(1e-6)": "",
     ", or None if": ", or left out if",
     ", or None for": ", or left out for",
+    ", or None to": ", or left out to",
     "pass sigma=": "give --sigma",
 }
 

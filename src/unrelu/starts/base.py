@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from unrelu.base.arrays import Array
+from unrelu.base.arrays import Array, Indices
 from unrelu.data.limits import has_limit
 from unrelu.data.observations import Observations
 
@@ -50,14 +50,24 @@ class Start:
         return factor, factor
 
 
-def _shown(observations: Observations, n: int) -> Callable[[Array], Array]:
-    """What would be seen of entries (i, i − 1)."""
+def _some_places(observations: Observations) -> tuple[Indices, Indices]:
+    """Entries (i, i − 1); of a table whose entries have limits of their own, some of each row and column."""
+    n, cut = observations.size, observations.source.cut
+    if cut is None or observations.limits.uniform:
+        i = np.arange(n)
+        return i, np.roll(i, 1)
+    i = np.arange(max(cut, n - cut))
+    return i % cut, cut + i % (n - cut)
+
+
+def _shown(observations: Observations) -> Callable[[Array], Array]:
+    """What would be seen of these entries."""
     tau = observations.scaled_threshold
     if tau is not None:
         return lambda q: q[q >= tau] if observations.absence_says == "below" else q[q <= tau]
-    limits, i = observations.limits, np.arange(n)
-    ends = limits.at(i, np.roll(i, 1), observations.source.shape).over(observations.unit)
-    always = np.broadcast_to(limits.chance, observations.source.shape)[i, np.roll(i, 1)] | ~has_limit(ends)
+    limits, (i, j), shape = observations.limits, _some_places(observations), observations.source.shape
+    ends = limits.at(i, j, shape).over(observations.unit)
+    always = limits.chance_at(i, j, shape) | ~has_limit(ends)
     return lambda q: q[always | (ends.nearest(q) != q)]
 
 
@@ -73,14 +83,14 @@ def scale_of(observations: Observations, Y: Array) -> float:
     mean{(sq)² : sq where it is seen} grows with s, and bisection finds it.
     """
     target = observations.scaled_norm**2 / observations.count
-    other = np.roll(Y, 1, axis=0) if len(Y) > 1 else Y
-    q = np.einsum("ik,ik->i", Y, other)
+    i, j = _some_places(observations)
+    q = np.einsum("ik,ik->i", Y[i], Y[j])
     plain = float(np.sqrt(target / np.mean(q**2))) if target > 0 else 1.0
     if observations.limits.nothing or observations.threshold == 0 or target == 0:
         return plain
-    shown = _shown(observations, len(Y))
+    shown = _shown(observations)
     # What is seen between two limits is never large: then the share that is seen tells how large all of it is.
-    by_share, share = _mostly_gaps(observations), observations.count / observations.size**2
+    by_share, share = _mostly_gaps(observations), observations.count / observations.room
     low, high = plain * 1e-3, plain * 1e3
     for _ in range(60):
         middle = float(np.sqrt(low * high))

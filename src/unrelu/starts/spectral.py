@@ -122,13 +122,7 @@ class Spectral(Filled):
         """Seen values over their share, and zero."""
         pairs = pair_block(observations, rows, cols)
         filled = _mix(pairs.mean, pairs.seen, np.zeros_like(pairs.mean))
-        return filled * (_places(observations) / observations.count)
-
-
-def _places(observations: Observations) -> int:
-    """How many entries there are, seen or not: of a table only those of it and of its transpose exist."""
-    n, cut = observations.size, observations.source.cut
-    return n**2 if cut is None else 2 * cut * (n - cut)
+        return filled * (observations.room / observations.count)
 
 
 def _drawn(observations: Observations, Q: Array, rows: slice, cols: slice) -> Array:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools, Floats, Indices
-from unrelu.data.limits import Ends, has_limit, part_of
+from unrelu.data.limits import Ends, has_limit, numbers_at, part_of
 from unrelu.data.observations import Observations
 from unrelu.kernels.protocol import Kernel, PairsSeen
 from unrelu.model.losses.tails import beside, inside
@@ -96,11 +96,9 @@ class Information:
         observations, limits, shape = self.observations, self.observations.limits, self.observations.source.shape
         seen = observations.source.seen_at(i, j)
         absent = np.zeros_like(seen) if limits.nothing else observations.told_at(i, j) & ~seen
-        chance = np.broadcast_to(limits.chance, shape)[i, j]
-        everyone = slice(0, shape[0])
-        spread = 1.0 if observations.spread is None else np.broadcast_to(observations.spread, shape)[i, j]
-        precision = np.broadcast_to(observations.precision(everyone, everyone), shape)[i, j]
-        return self._told(fit, (seen, absent), limits.at(i, j, shape), chance, spread) * precision
+        spread = 1.0 if observations.spread is None else numbers_at(observations.spread, i, j, shape)
+        told = self._told(fit, (seen, absent), limits.at(i, j, shape), limits.chance_at(i, j, shape), spread)
+        return told * observations.precision_at(i, j)
 
     def _told(self, fit: Floats, known: tuple[Bools, Bools], ends: Ends, chance: Any, spread: Any) -> Floats:
         """What entries tell that were ``known``, seen or absent: where their value decided which, on average."""

@@ -280,9 +280,11 @@ def _completion(task: Task, attempts: Attempts) -> Completion:
     odd = remarks(observations, point.factor, residual) if ours else []
     ended = _unless_bent(problem, outcome)
     if problem.psd and residual > FLOOR_NOISELESS[observations.dtype.name]:
-        negative = not_definite(observations, problem.rank, np.random.default_rng(0))
+        negative = not_definite(observations, problem.rank)
         negative = diagonal_hidden(observations) if negative is None and not ended.answered else negative
         odd += [] if negative is None else [negative]
+        if negative is not None and ended.code is Stop.FITTED_TO_NOISE:  # what is left is not noise
+            ended = Verdict(Stop.STATIONARY, f"{ended.reason}, but what was seen contradicts it")
     said = "; ".join([ended.reason, *odd])
     own = outcome.own if ours else point.factors
     likelihood = (point.loss or problem.loss) if problem.loss.likelihood else None

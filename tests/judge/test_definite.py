@@ -23,7 +23,7 @@ def test_noise_is_not_taken_for_negative_eigenvalues(seed, sigma):
     whole = drawn(seed, 60, [1, 1, 1], sigma)
     for threshold in (0.0, None):
         X = whole if threshold is None else np.where(whole >= threshold, whole, np.nan)
-        assert not_definite(Observations.of(X, threshold=threshold), 3, np.random.default_rng(seed)) is None
+        assert not_definite(Observations.of(X, threshold=threshold), 3) is None
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -31,7 +31,7 @@ def test_noise_is_not_taken_for_negative_eigenvalues(seed, sigma):
 @pytest.mark.parametrize("seed", range(4))
 def test_negative_eigenvalues_are_told(seed, sigma, dtype):
     whole = drawn(seed, 60, [3, 3, -1], sigma).astype(dtype)
-    said = not_definite(Observations.of(whole, threshold=None), 3, np.random.default_rng(seed))
+    said = not_definite(Observations.of(whole, threshold=None), 3)
     assert "not positive semidefinite" in said
     assert "structure='indefinite'" in said
 
@@ -41,6 +41,10 @@ def test_the_verdict_says_so_and_the_structure_mends_it():
     X = np.where(whole >= -2, whole, np.nan)
     told = unrelu.complete(X, 3, threshold=-2, rng=0)
     assert "not positive semidefinite" in told.verdict.reason
+    assert not told.verdict.converged
+    order = np.random.default_rng(0).permutation(60)
+    turned = Observations.of(X[np.ix_(order, order)], threshold=-2.0)
+    assert not_definite(turned, 3) == not_definite(Observations.of(X, threshold=-2.0), 3)
     mended = unrelu.complete(X, 3, threshold=-2, structure="indefinite", rng=0)
     assert mended.verdict.converged
     assert "semidefinite" not in mended.verdict.reason

@@ -21,6 +21,7 @@ from unrelu.solvers import Solver
 
 __all__ = [
     "DEFAULT_METHOD",
+    "STRUCTURES",
     "choose",
     "kernel_of",
     "loss_of_noise",

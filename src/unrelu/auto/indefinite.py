@@ -37,7 +37,8 @@ from unrelu.starts.spectral import Tailored
 
 __all__ = ["AutoIndefinite", "OnceIndefinite", "indefinite_strategy"]
 
-AS_A_TABLE = "as a table"
+# What its starts are called: that of the symmetric fit, and those of the search.
+TABLE, AS_A_TABLE = "table", "as a table"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class AutoIndefinite(Auto):
         task = replace(task, problem=_signed(task.problem).with_signs(signs))
         try:
             if end is not None:  # who does not wait gets the best so far as a symmetric matrix
-                task.journal.factor, task.journal.start = factor, AS_A_TABLE
+                task.journal.factor, task.journal.start = factor, TABLE
                 raise end
             found = _among_symmetric(task, factor, table.tried, table.agreed)
         except (KeyboardInterrupt, OutOfTime, Over) as late:
@@ -134,7 +135,7 @@ def _among_symmetric(task: Task, factor: Array, tried: tuple[str, ...], agreed: 
     plain = problem.simpler or problem
     phase(f"fitting (from the fit {AS_A_TABLE})")
     inner = task if plain is problem else replace(task, problem=plain, journal=Journal())
-    best = inner.attempt(AS_A_TABLE, factor)
+    best = inner.attempt(TABLE, factor)
     if inner is not task:
         task.journal.attempts += inner.journal.attempts
     nobody = np.zeros(0, np.intp)
@@ -142,14 +143,14 @@ def _among_symmetric(task: Task, factor: Array, tried: tuple[str, ...], agreed: 
     words = f"{plain.loss.name} loss, {_signature(problem)}, tried {', '.join(dict.fromkeys(tried))} {AS_A_TABLE}"
     cut = best.verdict.code in CUT_SHORT
     verdict = best.verdict if cut else on_likelihood(plain, best, evidence, words)
-    squares = Attempts(replace(best, history=inner.history, verdict=verdict), AS_A_TABLE, tried, nobody, plain)
+    squares = Attempts(replace(best, history=inner.history, verdict=verdict), TABLE, tried, nobody, plain)
     unknowns, pairs = unknowns_and_pairs(plain)
     worth = noise_share(plain, best.point.value) > REFINED_NOISE_MATTERS and pairs > unknowns
     if plain is problem or cut or noiseless(plain, best.point.value) or (task.either and not worth):
         return squares
     phase("fitting by likelihood")
     posed = begun_at(problem, plain.misfit(best.point.value), plain)
-    found: Outcome = replace(task, problem=posed).attempt(f"{AS_A_TABLE}, {plain.loss.name}", best.point.factor)
+    found: Outcome = replace(task, problem=posed).attempt(f"{TABLE}, {plain.loss.name}", best.point.factor)
     if found.verdict.code not in CUT_SHORT:
         words = f"{chosen_because(task, plain, squares)}{problem.loss.name} loss, {_signature(problem)}"
         found = replace(found, verdict=on_likelihood(problem, found, evidence, words))
@@ -157,7 +158,7 @@ def _among_symmetric(task: Task, factor: Array, tried: tuple[str, ...], agreed: 
         if stands:
             kept = replace(squares.outcome, verdict=Verdict(verdict.code, verdict.reason + stands))
             return replace(squares, outcome=kept)
-    return Attempts(replace(found, history=task.history), AS_A_TABLE, tried, nobody, problem)
+    return Attempts(replace(found, history=task.history), TABLE, tried, nobody, problem)
 
 
 def _signature(problem: Any) -> str:

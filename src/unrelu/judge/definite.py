@@ -26,7 +26,7 @@ SEARCHED, TRIES, LARGEST = 400, 8, 40
 FEW_HIDDEN = 3
 
 
-def not_definite(observations: Observations, rank: int, rng: np.random.Generator) -> str | None:
+def not_definite(observations: Observations, rank: int) -> str | None:
     """What to say of a matrix whose seen blocks have negative eigenvalues beyond their noise.
 
     Examples
@@ -34,13 +34,13 @@ def not_definite(observations: Observations, rank: int, rng: np.random.Generator
     >>> from unrelu.data.observations import Observations
     >>> U = np.random.default_rng(0).standard_normal((40, 3))
     >>> whole = Observations.of((U * [3.0, 1.0, -1.0]) @ U.T, threshold=None)
-    >>> not_definite(whole, 3, np.random.default_rng(0))[:67]
+    >>> not_definite(whole, 3)[:67]
     'a fully seen block of 40 rows has an eigenvalue of -33 among noise '
     """
-    if observations.source.cut is not None or not observations.diagonal_seen:
+    if observations.source.cut is not None or not (observations.diagonal_seen and observations.plain):
         return None
     worst, words = DEFINITE_STANDS_OUT, None
-    for rows in _blocks(observations, rank, rng):
+    for rows in _blocks(observations, rank):
         checkpoint()
         values = np.linalg.eigvalsh(observations.pairs(rows, rows)[0])
         rest = np.abs(values[: len(values) - rank])
@@ -76,14 +76,19 @@ def diagonal_hidden(observations: Observations) -> str | None:
     )
 
 
-def _blocks(observations: Observations, rank: int, rng: np.random.Generator) -> list[Indices]:
-    """Rows that see each other and themselves, from several rows by joining the one that leaves most others."""
-    some = np.sort(rng.permutation(observations.size)[:SEARCHED])
+def _blocks(observations: Observations, rank: int) -> list[Indices]:
+    """Rows that see each other and themselves, from several rows by joining the one that leaves most others.
+
+    Rows that see most come first, and among these the one with the largest diagonal entry: an order of their own.
+    """
+    own = np.arange(observations.size)
+    values = observations.source.at(own, own)
+    able = own[~np.isnan(values)]
+    some = able[np.lexsort((-values[able], -observations.seen_per_row[able]))][:SEARCHED]
     seen = observations.pairs(some, some)[1]
-    some, seen = some[np.diag(seen)], seen[np.ix_(np.diag(seen), np.diag(seen))]
     found = []
-    for first in rng.permutation(len(some))[:TRIES]:
-        members, left = [int(first)], seen[first].copy()
+    for first in range(min(TRIES, len(some))):
+        members, left = [first], seen[first].copy()
         while len(members) < rank + LARGEST:
             left[members[-1]] = False
             if not left.any():
@@ -91,5 +96,5 @@ def _blocks(observations: Observations, rank: int, rng: np.random.Generator) -> 
             others = np.flatnonzero(left)
             members.append(int(others[np.argmax(seen[np.ix_(others, others)].sum(axis=1))]))
             left &= seen[members[-1]]
-        found.append(np.sort(some[members]))
+        found.append(some[members])
     return found

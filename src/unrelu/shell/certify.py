@@ -9,21 +9,28 @@ from typing import Annotated
 import typer
 
 from unrelu.base.budget import OutOfTime, budget, phase
+from unrelu.base.errors import InputError
 from unrelu.certify import certify
+from unrelu.certify_rectangular import certify_rectangular
 from unrelu.io.digits import printed_error
 from unrelu.io.disk import require_lasting
+from unrelu.io.files import read_matrix
+from unrelu.results.certificate import Certificate
+from unrelu.results.table_certificate import TableCertificate
 from unrelu.shell import options
 from unrelu.shell.common import (
     DONE,
     NOT_CONVERGED,
+    Square,
+    as_square,
     guarded,
     mask_beside,
     numbers_beside,
-    read_square,
     shown_table,
     watching,
 )
 from unrelu.shell.streams import deliver, say
+from unrelu.shell.tables import is_table
 from unrelu.shell.wording import for_shells
 
 __all__ = ["certify_command"]
@@ -74,6 +81,7 @@ def certify_command(
     stress: Stress = True,
     seed: Seed = 0,
     max_seconds: MaxSeconds = None,
+    table: options.AsTable = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Say what the seen entries prove about the others: exit code 0 if the completed matrix is unique, 1 if not."""
@@ -83,24 +91,24 @@ def certify_command(
     printed = data_error is None and file.suffix.lower() in TEXT
     if printed:
         require_lasting(file, "give --data-error, for which it need not be read again, or copy it to a file")
-    matrix = read_square(file, header, labels, missing)
-    if printed:
+    read = read_matrix(file, header=header, labels=labels, missing=missing or ())
+    rectangular = is_table(read, table)
+    matrix = Square(read, None, header, labels) if rectangular else as_square(read, file, (header, labels))
+    if rectangular and data_error is not None:
+        raise InputError("--data-error is for symmetric matrices, and tables are proved to rounding; drop it")
+    if printed and not rectangular:
         data_error = _half_the_last_digit(file, silent=as_json)
-    mask = mask_beside(matrix, unknown)
+    asked = dict(seen=seen, unknown=mask_beside(matrix, unknown), entry_range=within)
+    asked |= dict(threshold=numbers_beside(matrix, limit), rng=options.checked_seed(seed))
     try:
         with watching(as_json) as watched, budget(seconds, watched.phase):
             phase("looking for a proof")
-            certificate = certify(
-                shown_table(matrix.table, as_json=as_json),
-                rank,
-                threshold=numbers_beside(matrix, limit),
-                seen=seen,
-                unknown=mask,
-                entry_range=within,
-                data_error=data_error,
-                stress=stress,
-                rng=options.checked_seed(seed),
-            )
+            shown = shown_table(matrix.table, as_json=as_json)
+            certificate: Certificate | TableCertificate
+            if rectangular:
+                certificate = certify_rectangular(shown, rank, **asked)
+            else:
+                certificate = certify(shown, rank, data_error=data_error, stress=stress, **asked)
             told = json.dumps(certificate.summary()) if as_json else for_shells(certificate.explain())
     except OutOfTime:
         say(f"not proved within {seconds:g} s, and not refuted; give --max-seconds more, or leave it out")

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from unrelu.auto.choices import DEFAULT_METHOD, choose
+from unrelu.auto.choices import DEFAULT_METHOD, STRUCTURES, choose
 from unrelu.base.errors import InputError, is_number
 from unrelu.base.printable import printable
 from unrelu.complete import complete
@@ -118,12 +118,12 @@ Pairs = Annotated[
         autocompletion=values_of(*PAIRS),
     ),
 ]
-AsTable = Annotated[
-    bool,
+Structure = Annotated[
+    str,
     typer.Option(
-        "--table",
-        metavar=options.FLAG,
-        help="Complete a table, LRᵀ, even if it has as many rows as columns; others are told by their shape.",
+        metavar=options.NAME,
+        help="What a symmetric matrix is: psd (positive semidefinite) or indefinite.",
+        autocompletion=values_of(*STRUCTURES),
     ),
 ]
 
@@ -156,7 +156,8 @@ def complete_command(
     mask_out: MaskOut = None,
     errors_out: ErrorsOut = None,
     pairs: Pairs = "auto",
-    table: AsTable = False,
+    structure: Structure = "psd",
+    table: options.AsTable = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> int:
@@ -179,10 +180,7 @@ def complete_command(
         asked |= dict(sigma=numbers_beside(matrix, noise, "--sigma", "sigma"))
         asked |= dict(unknown=mask_beside(matrix, unknown), truth=values_beside(matrix, truth))
         shown = shown_table(read, as_json=as_json)
-        if rectangular:
-            completion: Completion = complete_rectangular(shown, rank, **asked)
-        else:
-            completion = complete(shown, rank, pairs=pairs, **asked)
+        completion = _completed(shown, rank, asked, None if rectangular else pairs, structure)
         if completion.verdict.code is Stop.INTERRUPTED:
             raise KeyboardInterrupt
         left = None if seconds is None else seconds - (perf_counter() - began)
@@ -248,6 +246,15 @@ class _Files:
         told += [] if self.errors is None else [answer.noise_words()]
         told += [f"wrote {printable(path)}" for path in (self.errors, self.mask) if path is not None]
         out("\n".join(told))
+
+
+def _completed(shown: Any, rank: int, asked: dict[str, Any], pairs: str | None, structure: str) -> Completion:
+    """A symmetric matrix, whose ``pairs`` have one noise or two, or a table, which has none."""
+    if pairs is not None:
+        return complete(shown, rank, pairs=pairs, structure=structure, **asked)
+    if structure != "psd":
+        raise InputError(f"--structure {structure} is for symmetric matrices, and this is a table; drop it")
+    return complete_rectangular(shown, rank, **asked)
 
 
 def _rule(method: str, tol: float | None, table: Table, seconds: float) -> StoppingRule:

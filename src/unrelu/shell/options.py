@@ -88,6 +88,14 @@ MaxSeconds = Annotated[
         "matrices are not cut short.",
     ),
 ]
+AsTable = Annotated[
+    bool,
+    typer.Option(
+        "--table",
+        metavar=FLAG,
+        help="Take it for a table, LRᵀ, even if it has as many rows as columns; others are told by their shape.",
+    ),
+]
 FirstSeed = Annotated[int, typer.Option(metavar=COUNT, help="Seed of the first trial.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar=FLAG, help="Say nothing unless something is wrong.")]
 AsJson = Annotated[

@@ -8,8 +8,8 @@ __all__ = ["for_shells"]
 
 # Parameters that are options of a command, with hyphens instead of underscores.
 OPTIONS = (
-    "budget|cutoff|data_error|dim|entry_range|loss|max_iter|max_seconds|method|pairs|rank|seen|sigma|start|stopping|threshold|tol|"
-    "trials|truth|unknown|weights"
+    "budget|cutoff|data_error|dim|entry_range|loss|max_iter|max_seconds|method|pairs|rank|seen|sigma|start|stopping|"
+    "structure|threshold|tol|trials|truth|unknown|weights"
 )
 # With a value or without, and as what a sentence is about.
 PARAMETER = re.compile(rf"(?<![\w'\"-])({OPTIONS})=(?:'([^']*)'|([-+.\w]*\w))?")

@@ -147,6 +147,8 @@ def _matrix(instance: Instance, answer: Answer, everything: bool) -> None:
         answer.freedom = int(completion.noise.degrees_of_freedom)
 
     def prove() -> None:
+        if found["completion"].signs is not None:  # of these nobody asks for a certificate
+            return
         certificate = unrelu.certify(found["completion"])
         answer.unique = bool(certificate.unique)
         answer.certified = np.asarray(certificate.determinacy.level)
@@ -186,7 +188,7 @@ def _table(instance: Any, answer: Answer, everything: bool) -> None:
         completion = found["completion"]
         answer.determined = np.concatenate([completion.determined, completion.columns_determined])
         answer.levels = np.concatenate([completion.determinacy, completion.column_determinacy])
-        answer.components = np.asarray(completion._table.components)
+        answer.components = np.asarray(completion.table_determinacy.components)
         answer.entry_levels = whole(completion.entry_determinacy(rows, cols), "no")
 
     def errors() -> None:
@@ -201,12 +203,20 @@ def _table(instance: Any, answer: Answer, everything: bool) -> None:
         low, high = found["completion"].bounds(i, j)
         answer.bounds = i, m + j, np.asarray(low, float), np.asarray(high, float)
 
+    def prove() -> None:
+        certificate = unrelu.certify_rectangular(found["completion"])
+        certificate.explain()
+        answer.unique = bool(certificate.unique)
+        answer.certified = np.asarray(certificate.determinacy.level)
+        answer.certified_components = np.asarray(certificate.determinacy.components)
+
     if not _tried(answer, "complete_rectangular", complete) or not _tried(answer, "determinacy", judge):
         return
     if everything or instance.noise:
         _tried(answer, "standard_errors", errors)
     if everything:
         _tried(answer, "bounds", bound)
+        _tried(answer, "certify", prove)
 
 
 def _distances(instance: Instance, answer: Answer, everything: bool) -> None:

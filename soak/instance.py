@@ -49,6 +49,8 @@ class Instance:
         ``permuted``, ``scaled`` or nothing: what the answer is compared with.
     unit : float
         The factor of a scaled companion.
+    signs : ndarray of shape (rank,) or 1
+        The diagonal of D, where the matrix is U D Uᵀ.
     """
 
     group: str
@@ -64,6 +66,7 @@ class Instance:
     unit: float = 1.0
     kind: str = ""
     name: str = ""
+    signs: Any = 1.0  # of the columns of an indefinite matrix
 
     @property
     def size(self) -> int:

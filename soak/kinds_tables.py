@@ -41,6 +41,8 @@ class TableInstance(Instance):
         """Arguments of the front door."""
         unknown = self.options["unknown"]
         options = {key: self.options[key] for key in ("rank", "threshold", "seen")}
+        if np.ndim(options["threshold"]):
+            options["threshold"] = options["threshold"][: self.cut, self.cut :]
         own = unknown[: self.cut, self.cut :]
         return options | ({"unknown": own} if own.any() else {})
 
@@ -67,25 +69,35 @@ def table(rng: np.random.Generator, L: Floats, R: Floats, noise: float, **about:
         seen = seen & ~dark
     if not seen.any():
         return table(rng, L, R, noise, **about)
-    m, n = M.shape
-    unknown = np.ones((m + n, m + n), bool)
-    unknown[:m, m:], unknown[m:, :m] = dark & ~seen, (dark & ~seen).T
     side = "below" if way == "below" else "above"
-    options = {"rank": L.shape[1], "threshold": tau, "seen": side, "unknown": unknown}
+    said = {"threshold": tau, "seen": side, "unknown": dark & ~seen}
+    return made(L, R, np.where(seen, Y, np.nan), said, noise, pattern=way, **about)
+
+
+def made(L: Floats, R: Floats, data: Floats, said: dict[str, Any], noise: float, **about: Any) -> Instance:
+    """The instance of a table, with what is said of its absent entries."""
+    M, seen, (m, n) = L @ R.T, ~np.isnan(data), data.shape
+    dark = said.get("unknown", np.zeros(data.shape, bool))
+    unknown = np.ones((m + n, m + n), bool)
+    unknown[:m, m:], unknown[m:, :m] = dark, dark.T
+    tau = said["threshold"]
+    options = {
+        "rank": L.shape[1],
+        "threshold": _whole(tau, 0.0) if np.ndim(tau) else tau,
+        "seen": said.get("seen", "above"),
+        "unknown": unknown,
+    }
     told = {
         "n": m + n,
         "rows": m,
         "columns": n,
         "rank": L.shape[1],
         "seen": round(float(seen.mean()), 3),
-        "pattern": way,
         **about,
     }
     truth, pattern = _whole(M, 0.0), _whole(seen, False)  # type: ignore[arg-type]
-    data = np.where(seen, Y, np.nan)
-    return TableInstance(
-        TABLES, data, truth, pattern.astype(bool), options, np.vstack([L, R]), noise=noise, about=told, cut=m
-    )
+    planted = np.vstack([L, R])
+    return TableInstance(TABLES, data, truth, pattern.astype(bool), options, planted, noise=noise, about=told, cut=m)
 
 
 def factors(rng: np.random.Generator, low: int, high: int) -> tuple[str, Floats, Floats]:
@@ -114,6 +126,24 @@ def tables_small(rng: np.random.Generator) -> Instance:
     if rng.random() < 0.3:
         L = L[rng.integers(0, len(L), len(L))]
     return table(rng, L, R, 0.0, family=name) if L.any() and R.any() else tables_small(rng)
+
+
+@kind
+def tables_limits(rng: np.random.Generator) -> Instance:
+    """Limits of each row, of each column or of each entry, at quantiles between 20 and 80 %; with noise or without."""
+    _, L, R = factors(rng, 6, 40)
+    noise = float(rng.choice([0.0, 0.0, 0.03, 0.1]))
+    M = L @ R.T
+    Y = M + noise * float(np.sqrt(np.mean(M**2))) * rng.standard_normal(M.shape)
+    way = str(rng.choice(["rows", "columns", "entries"]))
+    levels = rng.uniform(0.2, 0.8, M.shape)
+    if way == "rows":
+        tau = np.array([np.full(M.shape[1], np.quantile(row, level[0])) for row, level in zip(Y, levels, strict=True)])
+    elif way == "columns":
+        tau = np.array([np.full(len(M), np.quantile(col, lev[0])) for col, lev in zip(Y.T, levels.T, strict=True)]).T
+    else:
+        tau = np.quantile(Y, levels)
+    return made(L, R, np.where(tau <= Y, Y, np.nan), {"threshold": tau}, noise, pattern=way)
 
 
 @kind

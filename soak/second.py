@@ -42,6 +42,7 @@ class Seen:
     kind: NDArray[np.int8]  # 0 seen, −1 at most the value, 1 at least the value
     distances: bool
     size: Floats
+    signs: Any = 1.0
 
     @classmethod
     def of(cls, instance: Instance) -> Seen:
@@ -69,7 +70,9 @@ class Seen:
         first, second, value, kind = (np.concatenate(column) for column in zip(*parts, strict=True))
         rows = np.linalg.norm(instance.planted, axis=1) / np.sqrt(instance.scale)
         size = np.ones(len(first)) if instance.group == DISTANCES else rows[first] * rows[second]
-        return cls(first, second, value, kind, instance.group == DISTANCES, np.where(size > 0, size, 1.0))
+        return cls(
+            first, second, value, kind, instance.group == DISTANCES, np.where(size > 0, size, 1.0), instance.signs
+        )
 
     def gaps(self, V: Floats) -> tuple[Floats, Floats]:
         """Residuals over their size, and the derivative of each by every unknown."""
@@ -85,9 +88,9 @@ class Seen:
             J[count, self.first] = way
             J[count, self.second] = -way
         else:
-            gap = np.einsum("ij,ij->i", a, b) - self.value
-            J[count, self.first] += b
-            J[count, self.second] += a
+            gap = np.einsum("ij,ij->i", a * self.signs, b) - self.value
+            J[count, self.first] += b * self.signs
+            J[count, self.second] += a * self.signs
         met = (self.kind < 0) & (gap < 0) | (self.kind > 0) & (gap > 0)
         gap[met] = 0.0
         J[met] = 0.0
@@ -120,7 +123,7 @@ def differing(instance: Instance, claimed: NDArray[np.bool_]) -> str | None:
         gap, _ = seen.gaps(V)
         if not np.abs(gap).max(initial=0.0) < AGREES:
             continue
-        other = _lengths(V) if seen.distances else V @ V.T
+        other = _lengths(V) if seen.distances else V * seen.signs @ V.T
         apart = np.where(claimed, np.abs(other - truth), 0.0)
         i, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
         if apart[i, j] > DIFFERS:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from unrelu.auto.likelier import begun_at, chosen_because, noise_share, squares_serve
-from unrelu.auto.solving import cut_short, run_once
+from unrelu.auto.solving import cut_short, in_an_order_of_its_own, run_once
 from unrelu.auto.strategy import Auto, Once, Strategy
 from unrelu.auto.table import searched
 from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Over, Plan, Task
@@ -50,6 +50,9 @@ class AutoIndefinite(Auto):
     def find(self, task: Task) -> Attempts:
         """The search of a table, its signs, and the fit with these."""
         task = replace(task, plan=Plan(self.starts, self.passes))
+        return in_an_order_of_its_own(task, self._found)
+
+    def _found(self, task: Task) -> Attempts:
         table = _AsTable(task)
         end: BaseException | None = None
         try:
@@ -108,7 +111,8 @@ class _AsTable:
         plain = problem.simpler or problem
         table = RectangularProblem(as_table(problem.observations), problem.rank, plain.loss)
         self.outer = task
-        self.task = replace(task, problem=table, journal=Journal(), truth=None)
+        alone = replace(task, problem=table, journal=Journal(), truth=None, embed=None, whole=None, rows=None)
+        self.task = replace(alone, everything=True)  # its rows are not those of the matrix
         self.tried: tuple[str, ...] = ()
         self.agreed = False
 

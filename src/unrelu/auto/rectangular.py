@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from unrelu.auto.solving import cut_short
+from unrelu.auto.solving import in_an_order_of_its_own
 from unrelu.auto.strategy import Auto, Strategy, strategy_of
 from unrelu.auto.table import complete_table
 from unrelu.auto.task import Attempts, Plan, Task
-from unrelu.base.budget import OutOfTime
 from unrelu.base.errors import InputError, unknown_name
 from unrelu.solvers import METHODS
 
@@ -28,10 +27,7 @@ class AutoTable(Auto):
     def find(self, task: Task) -> Attempts:
         """Follow the plan."""
         task = replace(task, plan=Plan(self.starts, self.passes))
-        try:
-            return complete_table(task)
-        except (KeyboardInterrupt, OutOfTime) as end:
-            return cut_short(task, end)
+        return in_an_order_of_its_own(task, complete_table)
 
 
 def table_strategy(method: Any, start: Any = "auto") -> Strategy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +21,10 @@ from unrelu.judge.verdicts import judged
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Watch, run
 from unrelu.placing.placement import undetermined
-from unrelu.problems.psd import Point
 from unrelu.solvers import Solver
 from unrelu.starts import STARTS, Given, Start
 
-__all__ = ["cut_short", "escalated", "run_once"]
+__all__ = ["cut_short", "escalated", "in_an_order_of_its_own", "run_once"]
 
 # Up to this size rows are put into an order of their own before ``auto`` begins, so that permuting them permutes the
 # answer; beyond, a copy of the matrix would cost more than it is worth.
@@ -32,20 +32,29 @@ CANONICAL = 300
 
 
 def escalated(task: Task) -> Attempts:
-    """What ``auto`` does; the rows of a small matrix are sorted first, so that their order does not matter."""
+    """What ``auto`` does with a positive semidefinite matrix."""
+    return in_an_order_of_its_own(task, _by_squares_or_not)
+
+
+def _by_squares_or_not(task: Task) -> Attempts:
+    return complete_by_piece(task) if task.problem.simpler is None else refined(task)
+
+
+def in_an_order_of_its_own(task: Task, solve: Callable[[Task], Attempts]) -> Attempts:
+    """What ``solve`` finds; the rows of a small matrix are sorted first, so that their order does not matter."""
     problem = task.problem
     order = canonical_order(problem.observations) if problem.size <= CANONICAL else None
     inner = task if order is None else task.within(order)
     try:
-        attempts = complete_by_piece(inner) if inner.problem.simpler is None else refined(inner)
+        attempts = solve(inner)
         if order is None:
             return attempts
         assert inner.embed is not None
         found = attempts.outcome.point
         factor, gradient = inner.embed(found.factor), inner.embed(found.gradient)
-        answered = None if attempts.problem is None else problem.under(attempts.problem.loss)
+        answered = None if attempts.problem is None else problem.like(attempts.problem)
         ratio = (inner.problem.unit / problem.unit) ** (answered or problem).value_power
-        point = Point(factor, found.value * ratio, gradient, None, found.sums, found.loss)
+        point = replace(found, factor=factor, value=found.value * ratio, gradient=gradient, kept=None)
         outcome = replace(attempts.outcome, point=point, objective=point.value)
         missing = np.sort(order[attempts.undetermined])
         return replace(attempts, outcome=outcome, undetermined=missing, problem=answered)

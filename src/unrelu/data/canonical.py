@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.alike import bits_of, rows_told_apart
+from unrelu.data.limits import part_of
 from unrelu.data.observations import Observations
 
 __all__ = ["bits_seen", "canonical_order"]
@@ -21,7 +22,8 @@ MIXED = np.uint64(0x9E3779B97F4A7C15)
 def canonical_order(observations: Observations) -> NDArray[np.intp]:
     """Positions of the rows, sorted by their diagonal entry and then by all that was seen of them.
 
-    Rows that tie in this, as repeated rows do, are told apart by which rows they see.
+    Rows that tie in this, as repeated rows do, are told apart by which rows they see. The rows of a table come before
+    its columns.
 
     Examples
     --------
@@ -29,11 +31,16 @@ def canonical_order(observations: Observations) -> NDArray[np.intp]:
     >>> canonical_order(Observations.of(X)).tolist()
     [1, 0, 2]
     """
+    order, cut = _sorted(observations), observations.source.cut
+    return order if cut is None else np.concatenate([order[order < cut], order[order >= cut]])
+
+
+def _sorted(observations: Observations) -> NDArray[np.intp]:
     everyone = np.arange(observations.size)
     values = observations.entries(everyone, everyone)
     seen = np.sort(np.concatenate([values, values.T], axis=1), axis=1)  # NaN comes last
     marked = np.zeros(observations.size)
-    unknown = observations.limits.unknown
+    unknown = observations.limits.unknown_in(everyone, everyone)
     if unknown is not None:
         marked = unknown.sum(axis=0) + unknown.sum(axis=1)
     marked = marked + _limits_of_rows(observations)
@@ -54,8 +61,9 @@ def bits_seen(observations: Observations) -> NDArray[np.uint64]:
     """What was seen of each entry as one integer: its value, or why there is none."""
     everyone = np.arange(observations.size)
     bits = bits_of(observations.entries(everyone, everyone))
-    if observations.limits.unknown is not None:
-        bits[observations.limits.unknown] = UNKNOWN
+    unknown = observations.limits.unknown_in(everyone, everyone)
+    if unknown is not None:
+        bits[unknown] = UNKNOWN
     for told in _told(observations):
         bits = bits * MIXED + bits_of(told)
     return bits
@@ -63,9 +71,11 @@ def bits_seen(observations: Observations) -> NDArray[np.uint64]:
 
 def _told(observations: Observations) -> list[NDArray[np.float64]]:
     """What else tells entries apart, where they differ in it: limits, weights, noise."""
-    limits, shape = observations.limits, observations.source.shape
-    ends = [] if limits.uniform else [limits.low, limits.high, *(limits.gap or ())]
-    more = [extra for extra in (observations.weights, observations.spread) if extra is not None]
+    limits, shape, everyone = observations.limits, observations.source.shape, np.arange(observations.size)
+    own = None if limits.uniform else limits.of(everyone, everyone)
+    ends = [] if own is None else [*own, *(own.gap or ())]
+    extras = (observations.weights, observations.spread)
+    more = [part_of(extra, everyone, everyone) for extra in extras if extra is not None]
     return [np.broadcast_to(np.asarray(part, np.float64), shape) for part in (*ends, *more)]
 
 

@@ -82,6 +82,10 @@ class IndefiniteProblem(PSDProblem):
         other._elder = self
         return other
 
+    def like(self, other: PSDProblem) -> IndefiniteProblem:
+        """Itself, or the simpler problem, with the signs of the other."""
+        return super().like(other).with_signs(other.signs or ())
+
     @cached_property
     def unsigned(self) -> Kernel:
         """Passes for UUᵀ."""

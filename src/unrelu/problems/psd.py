@@ -111,9 +111,9 @@ class PSDProblem:
         loss = square_instead(self.loss, self.observations.limits)
         return None if loss is None else self._made(self.observations, self.rank, loss)
 
-    def under(self, loss: Loss) -> Self:
-        """The simpler problem if that has this loss, else itself."""
-        return self.simpler if self.simpler is not None and self.simpler.loss == loss else self
+    def like(self, other: PSDProblem) -> Self:
+        """Itself, or the simpler problem: whichever has the loss of ``other``, which has the rows in another order."""
+        return self.simpler if self.simpler is not None and self.simpler.loss == other.loss else self
 
     def under_likelihood(self, loss: Loss) -> Self:
         """The same data and unknown under another loss."""

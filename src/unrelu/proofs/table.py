@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint, phase
 from unrelu.base.tolerances import TABLE_AGREES, TABLE_GLUED, TABLE_PLACED
+from unrelu.data.canonical import canonical_order
 from unrelu.data.observations import Observations
 from unrelu.placing.table import TablePlacement, placed_from, table_blocks, table_values
 from unrelu.proofs.determinacy import GENERIC, LEVELS, NO, PROVED
 
 __all__ = ["TableDeterminacy", "determine_table"]
 
+# Up to this many rows and columns are sorted first; beyond, a copy would cost more than it is worth.
+MOST_SORTED = 300
 # Bodies that are looked for, and blocks that each is looked for from.
 BODIES, BLOCKS = 6, 24
 # Equations between two bodies that are looked at, as a multiple of the unknowns: if these do not span, few others do.
@@ -73,6 +76,19 @@ def determine_table(
         Whether the data are fitted to rounding: then steps prove; else they hold if the data were as the fit has them.
     """
     phase("which rows and columns are determined")
+    if len(factor) > MOST_SORTED:
+        return _determined(observations, factor, rng, at_floor=at_floor, exact=exact)
+    order = canonical_order(observations)  # so that the order of rows and columns does not matter
+    found = _determined(observations.reordered(order), factor[order], rng, at_floor=at_floor, exact=exact)
+    rank_of, components = np.empty_like(found.rank_of), np.empty_like(found.components)
+    rank_of[order], components[order] = found.rank_of, found.components
+    return TableDeterminacy(rank_of, components, found.proofs, found.agrees)
+
+
+def _determined(
+    observations: Observations, factor: Floats, rng: np.random.Generator, *, at_floor: bool, exact: bool
+) -> TableDeterminacy:
+    """The same for rows in any order."""
     size, rank = factor.shape
     cut = observations.source.cut
     assert cut is not None

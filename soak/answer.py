@@ -194,6 +194,7 @@ def _table(instance: Any, answer: Answer, everything: bool) -> None:
     def errors() -> None:
         completion = found["completion"]
         answer.errors = whole(np.asarray(completion.standard_errors(rows, cols), float), np.inf)
+        answer.cautious = completion.error_bars().caution is not None
         low, high = completion.interval(rows, cols)
         answer.low, answer.high = whole(np.asarray(low, float), -np.inf), whole(np.asarray(high, float), np.inf)
         answer.freedom = int(completion.noise.degrees_of_freedom)

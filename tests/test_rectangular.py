@@ -350,3 +350,20 @@ def test_other_data_are_not_taken_for_those_of_a_table(labelled, tmp_path):
         again.with_data(2 * frame)
     with pytest.raises(unrelu.InputError, match="must mark the 0 entries"):
         again.with_data(frame, unknown=np.eye(30, 20, dtype=bool))
+
+
+def test_a_table_of_zeros_is_completed_with_zeros():
+    X = np.zeros((4, 3))
+    X[1, 2] = np.nan
+    completion = unrelu.complete_rectangular(X, 1, rng=0)
+    assert completion.verdict.code.value == "fitted"
+    np.testing.assert_array_equal(completion.matrix(), np.zeros((4, 3)))
+
+
+def test_intervals_of_a_fit_below_the_rank_say_so():
+    rng = np.random.default_rng(1)
+    M = rng.standard_normal((60, 4)) @ rng.standard_normal((4, 40))
+    completion = unrelu.complete_rectangular(np.where(M >= 0, M, np.nan), 2, rng=0)
+    assert completion.verdict.code.value == "best-of-rank"
+    with pytest.warns(unrelu.CompletionWarning, match="not of rank 2"):
+        completion.interval(0, 0)

@@ -12,7 +12,7 @@ import numpy as np
 
 from unrelu.auto.choices import kernel_of, loss_of_noise, stopping_of
 from unrelu.auto.rectangular import table_strategy
-from unrelu.auto.strategy import Strategy
+from unrelu.auto.strategy import Once, Strategy
 from unrelu.auto.task import Attempts, Task
 from unrelu.base.budget import budget
 from unrelu.base.errors import CompletionWarning, InputError, is_integer
@@ -124,7 +124,8 @@ def complete_rectangular(
         told = callback if bar is None else bar.also(callback)
         task = Task(posed, strategy.solver, stopping, generator_of(rng), truth, told, either=either)
         with budget(stopping.time_limit, getattr(callback if bar is None else bar, "phase", None)) as clock:
-            attempts = found_by(strategy, task)
+            # Where only zeros were seen there is nothing to search.
+            attempts = found_by(strategy if posed.norm > 0 else Once(strategy.solver), task)
     _warn_of_empty(observations)
     return replace(
         _completion(task, attempts),

@@ -305,7 +305,7 @@ class Completion:
         X : optional
             The matrix that was completed; needed only after :meth:`load`.
         """
-        return self.error_bars(X).standard_errors(*self._places(rows, cols))
+        return self.error_bars(X).standard_errors(*self._places_of_errors(rows, cols))
 
     def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
         """(low, high): between them the noiseless entry lies with probability ``level``.
@@ -323,7 +323,11 @@ class Completion:
         bars = self.error_bars(X)
         if bars.caution is not None:
             warnings.warn(CompletionWarning(bars.caution), stacklevel=2)
-        return bars.interval(*self._places(rows, cols), level)
+        return bars.interval(*self._places_of_errors(rows, cols), level)
+
+    def _places_of_errors(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where entries stand for the error bars."""
+        return self._places(rows, cols)
 
     def error_bars(self, X: Any = None) -> ErrorBars:
         """The error bars of this fit, made when first asked for; ``error_bars().method`` says how they were found."""

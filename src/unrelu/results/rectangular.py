@@ -16,8 +16,10 @@ from unrelu.data.labels import as_positions
 from unrelu.data.observations import Observations
 from unrelu.data.table_observations import table_observations
 from unrelu.data.terms import Terms
+from unrelu.judge.remarks import beyond_rank
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
+from unrelu.loop.history import Stop
 from unrelu.model.factors import positions_checked
 from unrelu.placing.attach import attach_rows
 from unrelu.proofs.determinacy import LEVELS
@@ -162,20 +164,16 @@ class RectangularCompletion(Completion):
         matrix[~np.isin(levels, ("proved", "generic"))] = np.nan
         return matrix
 
-    def standard_errors(self, rows: ArrayLike, cols: ArrayLike, X: Any = None) -> Any:
-        """Standard errors of the fit; infinite in rows or columns that are not determined."""
+    def _places_of_errors(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         i, j = self._places(rows, cols)
-        return self.error_bars(X).standard_errors(i, j + self.shape[0])
-
-    def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
-        """(low, high): between them the noiseless entry lies with probability ``level``."""
-        i, j = self._places(rows, cols)
-        return self.error_bars(X).interval(i, j + self.shape[0], level)
+        return i, j + self.shape[0]
 
     def error_bars(self, X: Any = None) -> ErrorBars:
         """The error bars of this fit, in the symmetric matrix [[·, M], [Mᵀ, ·]]: entry (i, j) is (i, m + j) there."""
         if X is not None or "error bars" not in self._asked:
-            options = dict(pairs="one", determined=self.table_determinacy.determined if X is None else None)
+            doubt = beyond_rank(self.rank) if self.verdict.code is Stop.BEST_OF_RANK else None
+            known = self.table_determinacy.determined if X is None else None
+            options = dict(pairs="one", determined=known, doubt=doubt)
             loss = likelihood_of(self)
             self._asked["error bars"] = bars_of(self.factor, self.observed(X), loss, **options)
         bars: ErrorBars = self._asked["error bars"]

@@ -315,8 +315,6 @@ class Observations:
         diagonal would be seen.
         """
         own, limits = np.arange(self.size), self.limits
-        if self.source.cut is not None:  # a table has no diagonal
-            return np.zeros(self.size, bool)
         if limits.uniform:
             low_or_none = (limits.threshold or 0.0) <= 0 or not self.diagonal_seen
             return np.full(self.size, limits.side == "below" and low_or_none)

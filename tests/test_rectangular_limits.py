@@ -319,6 +319,22 @@ def test_what_is_said_of_rows_or_columns_stays_as_small_as_it_is():
     assert high.shape == (200, 1)
 
 
+def test_what_is_missing_by_chance_is_so_in_both_blocks_and_nowhere_else():
+    _, X, said = planted(mixture, shape=(8, 6), rank=2)
+    observations = table_observations(X, entry_range=(-99, 99), **said)
+    limits, everyone = observations.limits, np.arange(14)
+    expected = np.zeros((14, 14), bool)
+    expected[:8, 8:] = said["threshold"].unknown | ~np.isfinite(said["threshold"].low) & ~np.isfinite(
+        said["threshold"].high
+    ) & ~(said["threshold"].gap[0] <= said["threshold"].gap[1])
+    expected[8:, :8] = expected[:8, 8:].T
+    assert 0 < expected.sum() < 96
+    np.testing.assert_array_equal(limits.by_chance(everyone, everyone), expected)
+    np.testing.assert_array_equal(limits.by_chance(slice(8, 14), slice(0, 8)), expected[8:, :8])
+    i, j = np.indices((14, 14)).reshape(2, -1)
+    np.testing.assert_array_equal(limits.chance_at(i, j, (14, 14)), expected.ravel())
+
+
 def test_parts_of_a_table_carry_limits_weights_and_noise():
     _, X, said = planted(mixture, shape=(8, 6), rank=2)
     weights, spread = np.linspace(1, 2, 8)[:, None], np.linspace(1, 3, 6)

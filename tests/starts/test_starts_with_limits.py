@@ -6,6 +6,7 @@ import pytest
 import unrelu
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
+from unrelu.data.table_observations import table_observations
 from unrelu.solvers import GaussNewton
 from unrelu.starts.base import scale_of
 from unrelu.starts.spectral import Tailored
@@ -73,6 +74,20 @@ def test_limits_per_column_tell_the_size_as_one_limit_does():
     threshold = np.quantile(M, rng.uniform(0.2, 0.8, (1, 400)))
     observations = Observations.of(np.where(threshold <= M, M, np.nan), threshold=threshold)
     assert 0.7 < scale_of(observations, rng.standard_normal((400, 2))) * observations.unit < 1.4
+
+
+@pytest.mark.parametrize("kind", ["per column", "between"])
+def test_the_size_of_a_table_is_told_by_its_own_entries(kind):
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((700, 2)) @ rng.standard_normal((2, 100))
+    if kind == "per column":
+        threshold = np.quantile(M, rng.uniform(0.85, 0.95, (1, 100)))
+        observations = table_observations(np.where(threshold <= M, M, np.nan), threshold=threshold)
+    else:
+        low, high = np.quantile(M, [0.25, 0.75])
+        seen = (low <= M) & (high >= M)
+        observations = table_observations(np.where(seen, M, np.nan), threshold=(low, high), seen="between")
+    assert 0.7 < scale_of(observations, rng.standard_normal((800, 2))) * observations.unit < 1.4
 
 
 def test_gaps_alone_are_not_heard_on_the_way_of_a_method_that_is_named():

@@ -318,8 +318,6 @@ class Observations:
         diagonal would be seen.
         """
         own, limits = np.arange(self.size), self.limits
-        if self.source.cut is not None:  # a table has no diagonal
-            return np.zeros(self.size, bool)
         if not self.definite:  # nothing is known of it, but that a diagonal of which nothing was seen is seldom hidden
             return np.full(self.size, not self.diagonal_seen)
         if limits.uniform:

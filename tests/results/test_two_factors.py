@@ -48,7 +48,7 @@ def test_a_loaded_one_with_two_factors_calls_no_row_determined(two, tmp_path):
 
 def test_a_certificate_of_two_factors_is_refused(two, tmp_path):
     for found in (two, loaded(two, tmp_path).with_data(two.source)):
-        with pytest.raises(unrelu.InputError, match="positive semidefinite completion; this one has two factors"):
+        with pytest.raises(unrelu.InputError, match="positive semidefinite completion, and this one has two factors"):
             unrelu.certify(found)
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -342,7 +342,7 @@ def judged(code, levels, monkeypatch):
 
 
 def vars_of(completion):
-    return {name: getattr(completion, name) for name in completion.__dataclass_fields__}
+    return {each.name: getattr(completion, each.name) for each in fields(completion)}
 
 
 @pytest.mark.parametrize("fit", [False, True])

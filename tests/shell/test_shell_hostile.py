@@ -209,7 +209,7 @@ def test_what_is_said_of_the_labels_holds_for_the_truth_as_well(folder, named):
         ("1,.5,.2\n.5,1,.3\n.2,.3,1\n", ["locate", "x.csv", "-d", 2, "-o", "o.csv", "--format", "matrix"],
          "x.csv has positive numbers on its diagonal, 1 the first, where distances have zeros; these look like "
          "similarities, which unrelu complete is for"),
-        ("1,2,3,4\n1,2,3,4\n", ["certify", "x.csv", "-r", 1],
+        ("1,2,3,4\n1,2,3,4\n", ["compare", "x.csv", "-r", 1],
          "x.csv must be square, got 2 rows and 4 columns; what is completed are similarities, with a row and a column "
          "for every item"),
     ],

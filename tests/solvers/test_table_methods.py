@@ -295,7 +295,8 @@ def test_direct_completes_what_it_cannot_place():
     M, X = table_instance(20, 15, 2)
     X[0], X[:, 1] = np.nan, np.nan
     X[0, 3], M[0, 3] = 2.0, 2.0  # one entry is too few for two numbers
-    found = unrelu.complete_rectangular(X, 2, method="direct", loss="observed")
+    with pytest.warns(unrelu.CompletionWarning, match="nothing was seen of column 1"):
+        found = unrelu.complete_rectangular(X, 2, method="direct", loss="observed")
     assert found.history[0].details["placed"] == 33
     assert found.matrix()[0, 3] == pytest.approx(2.0)
     np.testing.assert_allclose(np.delete(found.matrix(), 1, 1)[1:], np.delete(M, 1, 1)[1:], atol=1e-8)

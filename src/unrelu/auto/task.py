@@ -162,7 +162,9 @@ class Task:
             found = found.astype(problem.dtype)
             return found if self.embed is None else self.embed(found)
 
-        truth = None if self.truth is None else self.truth[np.ix_(rows, rows)]
+        cut = problem.observations.source.cut
+        grid = (rows, rows) if cut is None else (rows[rows < cut], rows[rows >= cut] - cut)
+        truth = None if self.truth is None else self.truth[np.ix_(*grid)]
         places = rows if self.rows is None else self.rows[rows]
         return replace(
             self,

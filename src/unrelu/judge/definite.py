@@ -13,7 +13,7 @@ import numpy as np
 
 from unrelu.base.arrays import Indices
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import DEFINITE_ROUNDING, DEFINITE_STANDS_OUT
+from unrelu.base.tolerances import DEFINITE_ONE_ROW, DEFINITE_ROUNDING, DEFINITE_STANDS_OUT
 from unrelu.data.observations import Observations
 
 __all__ = ["diagonal_hidden", "not_definite"]
@@ -42,13 +42,15 @@ def not_definite(observations: Observations, rank: int) -> str | None:
     worst, words = DEFINITE_STANDS_OUT, None
     for rows in _blocks(observations, rank):
         checkpoint()
-        values = np.linalg.eigvalsh(observations.pairs(rows, rows)[0])
+        values, vectors = np.linalg.eigh(observations.pairs(rows, rows)[0])
         rest = np.abs(values[: len(values) - rank])
         if len(rest) < FEWEST:
             continue
         noise = max(float(np.median(rest)), DEFINITE_ROUNDING[observations.dtype.name] * float(np.abs(values).max()))
         times = -float(values[0]) / noise if noise else 0.0
-        if times > worst:
+        # One row with wrong entries has a negative eigenvalue too; it holds half of that eigenvector.
+        spread_out = float(np.max(vectors[:, 0] ** 2)) <= DEFINITE_ONE_ROW
+        if times > worst and spread_out:
             worst, lowest = times, float(values[0]) * observations.unit
             words = (
                 f"a fully seen block of {len(rows)} rows has an eigenvalue of {lowest:.2g} among noise of "

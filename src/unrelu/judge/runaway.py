@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unrelu.base.tolerances import RUNAWAY_TIMES
-from unrelu.judge.floor import noiseless
+from unrelu.base.tolerances import FLOOR_NOISELESS, RUNAWAY_TIMES
 from unrelu.loop.history import Stop, Verdict
 from unrelu.placing.attach import bands
 from unrelu.problems.psd import Point, PSDProblem
@@ -46,7 +45,8 @@ def runaway(problem: PSDProblem, point: Point) -> str | None:
 
 def unless_runaway(problem: PSDProblem, point: Point, verdict: Verdict) -> Verdict:
     """The verdict, unless the fit is above rounding and has left the data behind."""
-    if verdict.code in KEPT or (problem.loss.squared and noiseless(problem, point.value)):
+    exact = problem.misfit_at(point) <= FLOOR_NOISELESS[problem.dtype.name] * problem.norm
+    if verdict.code in KEPT or exact:
         return verdict
     said = runaway(problem, point)
     return verdict if said is None else Verdict(Stop.DIVERGED, f"{said} (it ended {verdict.code.value})")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -67,9 +66,8 @@ class Band:
         known, into ``after``; return the squared distance of WHᵀ from what is known.
         """
         (theta, Z), (new_theta, new_Z), (beta, gamma) = before, after, momenta
-        if self.interval is None and find_spec("numba") is not None:
-            nobody = np.zeros((1, 1), np.uint8)
-            absent = nobody if self.absent is None else self.absent
+        if self.interval is None and compiled.available():
+            absent = self.seen if self.absent is None else self.absent  # seen ones count in any case
             sign = 1.0 if self.below else -1.0
             step = compiled.extrapolated()
             return float(step(T, (theta, Z), (self.target, self.seen, absent), (beta, gamma, sign), after))

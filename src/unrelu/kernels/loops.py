@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from unrelu.base.arrays import Floats
 
-__all__ = ["censored", "extrapolated"]
+__all__ = ["available", "censored", "extrapolated"]
+
+
+@cache
+def available() -> bool:
+    """Whether numba is there; looking for what is not takes as long as several bands."""
+    return find_spec("numba") is not None
 
 
 @cache
@@ -62,33 +69,31 @@ def censored() -> Any:
 
 @cache
 def extrapolated() -> Any:
-    """The element-wise part of a step of 3B-NMD on a band: what it is, stands in :meth:`Band.extrapolated`."""
+    """The element-wise part of a step of 3B-NMD on a band: what it is, stands in :meth:`Band.extrapolated`.
+
+    Which entries are seen follows no pattern that a processor could guess, and a wrong guess costs more than all the
+    arithmetic of an entry. So nothing here branches: both answers are computed and one is kept. The misfit is summed in
+    any order, for else it could not be summed four or eight at a time.
+    """
     from numba import njit
 
-    @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+    @njit(nogil=True, cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
     def step(T: Any, before: Any, known: Any, numbers: Any, after: Any) -> float:
         theta, Z = before
         target, seen, absent = known
         beta, gamma, sign = numbers
         new_theta, new_Z = after
-        hinged = absent.size > 1
         misfit = 0.0
         for i in range(T.shape[0]):
             for j in range(T.shape[1]):
-                here = T[i, j]
-                # Without momentum what was before may be anything, and is not read.
+                here, goal = T[i, j], target[i, j]
+                # Without momentum what was before may be anything, and is not kept.
                 there = here if beta == 0.0 else (1.0 + beta) * here - beta * theta[i, j]
                 new_theta[i, j] = there
-                if seen[i, j]:
-                    gap = here - target[i, j]
-                    misfit += gap * gap
-                    there = target[i, j]
-                elif hinged and absent[i, j]:
-                    gap = here - target[i, j]
-                    if sign * gap > 0.0:
-                        misfit += gap * gap
-                    if sign * (there - target[i, j]) > 0.0:
-                        there = target[i, j]
+                own, other = seen[i, j] != 0, absent[i, j] != 0
+                gap = here - goal
+                misfit += gap * gap if own | (other & (sign * gap > 0.0)) else 0.0
+                there = goal if own | (other & (sign * (there - goal) > 0.0)) else there
                 new_Z[i, j] = there if gamma == 0.0 else (1.0 + gamma) * there - gamma * Z[i, j]
         return misfit
 

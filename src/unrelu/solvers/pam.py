@@ -107,15 +107,19 @@ def _project(bands: BandKernel, L: Array, R: Array, X: Array | None, new: Array,
 
     def visit(chunk: list[Band]) -> tuple[float, float]:
         misfit = change = 0.0
+        scratch = np.empty((max(band.rows.stop - band.rows.start for band in chunk), len(R)), new.dtype)
         for band in chunk:
-            T = L[band.rows] @ R.T
-            there = T.copy() if X is None or share == 0 else (1 - share) * T + share * X[band.rows]
-            band.clip(there)
-            misfit += square_sum(band.residual(T))
+            T, there = scratch[: band.rows.stop - band.rows.start], new[band.rows]
+            np.matmul(L[band.rows], R.T, out=T)
+            off = band.residual(T, there)
+            misfit += square_sum(off)
+            if X is None or share == 0:
+                np.subtract(T, off, out=there)
+            else:
+                np.add((1 - share) * T, share * X[band.rows], out=there)
+                band.clip(there)
             if X is not None:
-                np.subtract(there, X[band.rows], out=T)
-                change += square_sum(T)
-            new[band.rows] = there
+                change += square_sum(np.subtract(there, X[band.rows], out=T))
         return misfit, change
 
     parts = bands.over(visit)

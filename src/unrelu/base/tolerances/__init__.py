@@ -338,6 +338,8 @@ LIKELIHOOD_MISSING = 0.02
 # A negative eigenvalue of a fully seen block is beyond noise if it is so many times the median size of those that noise
 # leaves: of 24,000 blocks of 8 to 60 rows with noise alone none had more than 6.7.
 DEFINITE_STANDS_OUT = 10.0
+# A row that holds more than this share of the eigenvector stands out itself: with wrong entries it holds a half.
+DEFINITE_ONE_ROW = 0.3
 # What rounding may leave of an eigenvalue, relative to the largest.
 DEFINITE_ROUNDING = {"float64": 1e-12, "float32": 1e-5}
 

@@ -7,13 +7,13 @@ Errors are root mean squares over the seeds of ‖UUᵀ − M*‖/‖M*‖, from
 """
 
 import argparse
-import time
 import tracemalloc
 import warnings
 
 import numpy as np
 
 import unrelu
+from common import quickest
 from unrelu.data.observations import Observations
 from unrelu.model.losses import Censored, Observed
 from unrelu.model.losses.tails import inside
@@ -81,16 +81,6 @@ def against_the_bound(seeds):
             level = f"{np.mean(levels):12.3f}  {np.mean(cover):5.3f}" if levels else f"{'–':>12}  {'–':>5}"
             kind = "one per pair" if one else "independent "
             print(f"{kind}  {sigma:5.2f}  {at:.5f}  {rms(errors):.2e}  {ratio}  {rms(plain):.2e}  {level}  {codes}")
-
-
-def quickest(call, times=7):
-    call()
-    spent = []
-    for _ in range(times):
-        began = time.process_time()
-        call()
-        spent.append(time.process_time() - began)
-    return min(spent)
 
 
 def costs():

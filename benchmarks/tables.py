@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 
 import unrelu
+from common import quickest
 from unrelu.auto.rectangular import TABLE_METHODS
 from unrelu.data.observations import Observations
 from unrelu.data.table_observations import table_observations
@@ -120,16 +121,6 @@ def methods(seeds):
                     count += np.linalg.norm(found.matrix() - truth) <= 1e-6 * np.linalg.norm(truth)
                 right.append(count)
             print(f"  {name:16s} {loss:9s}: {' and '.join(map(str, right))} of {seeds}")
-
-
-def quickest(call, times=9):
-    call()
-    spent = []
-    for _ in range(times):
-        began = time.process_time()
-        call()
-        spent.append(time.process_time() - began)
-    return min(spent)
 
 
 def passes():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from unrelu.auto.likelier import begun_at, chosen_because, noise_share, squares_serve
+from unrelu.auto.likelier import begun_at, or_squares, rule_of_noise, worth_it
 from unrelu.auto.solving import cut_short, in_an_order_of_its_own, run_once
 from unrelu.auto.strategy import Auto, Once, Strategy
 from unrelu.auto.table import searched
@@ -20,14 +20,11 @@ from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Over, Plan, Task
 from unrelu.base.arrays import Array
 from unrelu.base.budget import OutOfTime, phase
 from unrelu.base.errors import InputError
-from unrelu.base.tolerances import REFINED_NOISE_MATTERS
 from unrelu.data.mirrored import as_table
 from unrelu.data.observations import Observations
-from unrelu.judge.floor import noiseless, unknowns_and_pairs
+from unrelu.judge.floor import noiseless
 from unrelu.judge.likelihood import Fits, on_likelihood
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
-from unrelu.loop.history import Verdict
-from unrelu.loop.run import Outcome
 from unrelu.model.factors import nearest_signed
 from unrelu.problems.indefinite import IndefiniteProblem
 from unrelu.problems.rectangular import RectangularProblem
@@ -148,21 +145,14 @@ def _among_symmetric(task: Task, factor: Array, tried: tuple[str, ...], agreed: 
     cut = best.verdict.code in CUT_SHORT
     verdict = best.verdict if cut else on_likelihood(plain, best, evidence, words)
     squares = Attempts(replace(best, history=inner.history, verdict=verdict), TABLE, tried, nobody, plain)
-    unknowns, pairs = unknowns_and_pairs(plain)
-    worth = noise_share(plain, best.point.value) > REFINED_NOISE_MATTERS and pairs > unknowns
-    if plain is problem or cut or noiseless(plain, best.point.value) or (task.either and not worth):
+    exact, worth = noiseless(plain, best.point.value), worth_it(plain, best.point.value)
+    if plain is problem or cut or exact or (task.either and not worth):
         return squares
     phase("fitting by likelihood")
-    posed = begun_at(problem, plain.misfit(best.point.value), plain)
-    found: Outcome = replace(task, problem=posed).attempt(f"{TABLE}, {plain.loss.name}", best.point.factor)
-    if found.verdict.code not in CUT_SHORT:
-        words = f"{chosen_because(task, plain, squares)}{problem.loss.name} loss, {_signature(problem)}"
-        found = replace(found, verdict=on_likelihood(problem, found, evidence, words))
-        stands = squares_serve(task, verdict, found.verdict)
-        if stands:
-            kept = replace(squares.outcome, verdict=Verdict(verdict.code, verdict.reason + stands))
-            return replace(squares, outcome=kept)
-    return Attempts(replace(found, history=task.history), TABLE, tried, nobody, problem)
+    name = f"{TABLE}, {plain.loss.name}"
+    posed = replace(task, problem=begun_at(problem, plain.misfit(best.point.value), plain))
+    found = posed.attempt(name, best.point.factor, rule_of_noise(task))
+    return or_squares(task, squares, name, found, evidence, _signature(problem))
 
 
 def _signature(problem: Any) -> str:

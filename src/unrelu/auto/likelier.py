@@ -10,15 +10,16 @@ import numpy as np
 from unrelu.auto.task import CUT_SHORT, Attempts, Task
 from unrelu.base.arrays import Array
 from unrelu.base.budget import phase
-from unrelu.base.tolerances import ESCALATE_AGREEMENT, REFINED_CONVERGED, REFINED_SAME
+from unrelu.base.tolerances import ESCALATE_AGREEMENT, REFINED_CONVERGED, REFINED_NOISE_MATTERS, REFINED_SAME
 from unrelu.judge.floor import unknowns_and_pairs
+from unrelu.judge.likelihood import Fits, on_likelihood
 from unrelu.loop.history import Verdict
 from unrelu.loop.run import Outcome
 from unrelu.loop.stopping import RelativeGradientNormBelow, StoppingRule
 from unrelu.problems.psd import PSDProblem
 from unrelu.starts.continuation import staircase
 
-__all__ = ["begun_at", "chosen_because", "likelier", "noise_share", "squares_serve"]
+__all__ = ["begun_at", "likelier", "noise_share", "or_squares", "rule_of_noise", "worth_it"]
 
 
 def likelier(task: Task, squares: Attempts, fresh: Callable[[], Array]) -> tuple[str, Outcome, tuple[str, ...], bool]:
@@ -31,7 +32,7 @@ def likelier(task: Task, squares: Attempts, fresh: Callable[[], Array]) -> tuple
     assert plain is not None
     named = f"{squares.start}, {plain.loss.name}"
     begun = begun_at(problem, plain.misfit(squares.outcome.point.value), plain)
-    found = [(named, replace(task, problem=begun).attempt(named, squares.outcome.point.factor, _rule(task)))]
+    found = [(named, replace(task, problem=begun).attempt(named, squares.outcome.point.factor, rule_of_noise(task)))]
     if found[-1][1].verdict.code not in CUT_SHORT:
         found += _further(task, found[0][1], fresh)
     name, best = min(found, key=lambda pair: pair[1].point.value)
@@ -48,14 +49,27 @@ def noise_share(plain: PSDProblem, value: float) -> float:
     return float(plain.misfit(value) / plain.norm * free)
 
 
-def squares_serve(task: Task, squares: Verdict, likelihood: Verdict) -> str:
-    """What to say where the loss was to be chosen, and the likelihood has no answer but the squares have one."""
-    if not task.either or likelihood.answered or not squares.answered:
-        return ""
-    return f"; the fit by likelihood ended {likelihood.code.value}, so that of the squares stands"
+def or_squares(task: Task, squares: Attempts, start: str, found: Outcome, evidence: Fits, about: str) -> Attempts:
+    """The fit by likelihood, judged; or that of the squares, if one may choose and only they have an answer."""
+    problem, plain, said = task.problem, squares.problem, squares.outcome.verdict
+    assert plain is not None
+    if found.verdict.code not in CUT_SHORT:
+        words = f"{_chosen_because(task, plain, squares)}{problem.loss.name} loss, {about}"
+        found = replace(found, verdict=on_likelihood(problem, found, evidence, words))
+        if task.either and said.answered and not found.verdict.answered:
+            stands = f"; the fit by likelihood ended {found.verdict.code.value}, so that of the squares stands"
+            return replace(squares, outcome=replace(squares.outcome, verdict=Verdict(said.code, said.reason + stands)))
+    outcome = replace(found, history=task.history)
+    return replace(squares, outcome=outcome, start=start, tried=evidence.tried, problem=problem)
 
 
-def chosen_because(task: Task, plain: PSDProblem, squares: Attempts) -> str:
+def worth_it(plain: PSDProblem, value: float) -> bool:
+    """Whether there is so much noise that it decides what is seen, and so much data that it can be told."""
+    unknowns, pairs = unknowns_and_pairs(plain)
+    return pairs > unknowns and noise_share(plain, value) > REFINED_NOISE_MATTERS
+
+
+def _chosen_because(task: Task, plain: PSDProblem, squares: Attempts) -> str:
     """Why the loss was chosen, if it was to be chosen."""
     if not task.either:
         return ""
@@ -63,7 +77,7 @@ def chosen_because(task: Task, plain: PSDProblem, squares: Attempts) -> str:
     return f"chosen because the {plain.loss.name} fit leaves noise of {share:.2g} of the entries: "
 
 
-def _rule(task: Task) -> StoppingRule:
+def rule_of_noise(task: Task) -> StoppingRule:
     """As the caller asks, or where noise is far larger than what is left to gain."""
     return task.stopping | RelativeGradientNormBelow(REFINED_CONVERGED[task.problem.dtype.name])
 
@@ -81,14 +95,14 @@ def _further(task: Task, first: Outcome, fresh: Callable[[], Array]) -> list[tup
     """A fresh start; and where that ends elsewhere, the stairs from the better one."""
     problem = task.problem
     phase("a fresh start")
-    second = task.attempt("tailored", fresh(), _rule(task))
+    second = task.attempt("tailored", fresh(), rule_of_noise(task))
     found = [("tailored", second)]
     if second.verdict.code in CUT_SHORT or _same(problem, [first.point.value, second.point.value]):
         return found
     better = min(first, second, key=lambda outcome: outcome.point.value)
     phase("up to higher ranks and back")
     posed = problem.at(better.point)
-    last = replace(task, problem=posed).attempt("staircase", staircase(posed, better.point.factor), _rule(task))
+    last = replace(task, problem=posed).attempt("staircase", staircase(posed, better.point.factor), rule_of_noise(task))
     return [*found, ("staircase", last)]
 
 

@@ -11,14 +11,13 @@ from dataclasses import replace
 import numpy as np
 
 from unrelu.auto.by_piece import complete_by_piece
-from unrelu.auto.likelier import chosen_because, likelier, noise_share, squares_serve
+from unrelu.auto.likelier import likelier, or_squares, worth_it
 from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Task
 from unrelu.base.arrays import Array
 from unrelu.base.budget import OutOfTime
-from unrelu.base.tolerances import REFINED_NOISE_MATTERS
 from unrelu.data.pieces import pieces
-from unrelu.judge.floor import noiseless, unknowns_and_pairs
-from unrelu.judge.likelihood import MANY_ROWS, Fits, on_likelihood
+from unrelu.judge.floor import noiseless
+from unrelu.judge.likelihood import MANY_ROWS, Fits
 from unrelu.judge.verdicts import judged
 from unrelu.loop.history import Stop, Verdict
 from unrelu.problems.psd import PSDProblem
@@ -37,18 +36,10 @@ def refined(task: Task) -> Attempts:
     if squares.outcome.verdict.code in CUT_SHORT or exact or (task.either and not _worth_it(plain, squares)):
         return _as_squares(task, plain, squares, exact)
     name, best, tried, agreed = likelier(task, replace(squares, problem=plain), lambda: _tailored(problem, task.rng))
-    if best.verdict.code in CUT_SHORT:
-        pass
-    elif problem.loss.likelihood:
-        words = f"{chosen_because(task, plain, squares)}{problem.loss.name} loss, tried {', '.join(tried)}"
+    if problem.loss.likelihood:
         evidence = Fits(agreed, squares.outcome.verdict.code is Stop.FITTED_TO_NOISE, tried)
-        best = replace(best, verdict=on_likelihood(problem, best, evidence, words))
-        stands = squares_serve(task, squares.outcome.verdict, best.verdict)
-        if stands:
-            said = squares.outcome.verdict
-            kept = replace(squares.outcome, verdict=Verdict(said.code, said.reason + stands))
-            return replace(squares, outcome=kept, problem=plain)
-    else:
+        return or_squares(task, replace(squares, problem=plain), name, best, evidence, f"tried {', '.join(tried)}")
+    if best.verdict.code not in CUT_SHORT:
         best = judged(problem, best, task.solver, task.rng)
     return replace(squares, outcome=replace(best, history=task.history), start=name, tried=tried, problem=problem)
 
@@ -78,15 +69,9 @@ def _worth_it(plain: PSDProblem, squares: Attempts) -> bool:
     """
     if not plain.kernel.total(lambda pairs: 0 if pairs.absent is None else int(np.count_nonzero(pairs.absent))):
         return False
-    unknowns, pairs = unknowns_and_pairs(plain)
     told = squares.outcome.verdict.code is Stop.FITTED_TO_NOISE or plain.size >= MANY_ROWS
     together = len(pieces(plain.observations)) == 1
-    return (
-        told
-        and together
-        and pairs > unknowns
-        and noise_share(plain, squares.outcome.point.value) > REFINED_NOISE_MATTERS
-    )
+    return told and together and worth_it(plain, squares.outcome.point.value)
 
 
 def _as_squares(task: Task, plain: PSDProblem, squares: Attempts, exact: bool) -> Attempts:

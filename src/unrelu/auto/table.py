@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from unrelu.auto.escalate import EXPLORING
-from unrelu.auto.likelier import chosen_because, likelier, noise_share, squares_serve
+from unrelu.auto.likelier import likelier, or_squares, worth_it
 from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Task
 from unrelu.base.arrays import Array
 from unrelu.base.budget import OutOfTime, phase
-from unrelu.base.tolerances import ESCALATE_AGREEMENT, ESCALATE_LOWER, ESCALATE_SHARP, REFINED_NOISE_MATTERS
+from unrelu.base.tolerances import ESCALATE_AGREEMENT, ESCALATE_LOWER, ESCALATE_SHARP
 from unrelu.judge.floor import noiseless, unknowns_and_pairs
 from unrelu.judge.likelihood import Fits, Leftover, on_likelihood
-from unrelu.loop.history import Stop, Verdict
+from unrelu.loop.history import Stop
 from unrelu.loop.run import Outcome
 from unrelu.placing.table import table_placement
 from unrelu.problems.psd import PSDProblem
@@ -43,24 +43,15 @@ def complete_table(task: Task) -> Attempts:
     if inner is not task:
         task.journal.attempts += inner.journal.attempts
     nobody = np.zeros(0, np.intp)
-    squares = Attempts(replace(best, history=inner.history), name, tried, nobody, plain)
     cut = best.verdict.code in CUT_SHORT
-    exact = noiseless(plain, best.point.value)
-    unknowns, pairs = unknowns_and_pairs(plain)
-    worth = noise_share(plain, best.point.value) > REFINED_NOISE_MATTERS and pairs > unknowns
     words = f"{plain.loss.name} loss, tried {', '.join(dict.fromkeys(tried))}"
     verdict = best.verdict if cut else on_likelihood(plain, best, Fits(agreed, False, tried), words)
+    squares = Attempts(replace(best, history=inner.history, verdict=verdict), name, tried, nobody, plain)
+    exact, worth = noiseless(plain, best.point.value), worth_it(plain, best.point.value)
     if plain is problem or cut or exact or (task.either and not worth):
-        return replace(squares, outcome=replace(squares.outcome, verdict=verdict))
+        return squares
     start, found, names, same = likelier(task, squares, lambda: _tailored(task))
-    if found.verdict.code not in CUT_SHORT:
-        words = f"{chosen_because(task, plain, squares)}{problem.loss.name} loss, tried {', '.join(names)}"
-        found = replace(found, verdict=on_likelihood(problem, found, Fits(same, False, names), words))
-        stands = squares_serve(task, verdict, found.verdict)
-        if stands:
-            kept = replace(squares.outcome, verdict=Verdict(verdict.code, verdict.reason + stands))
-            return replace(squares, outcome=kept)
-    return Attempts(replace(found, history=task.history), start, names, nobody, problem)
+    return or_squares(task, squares, start, found, Fits(same, False, names), f"tried {', '.join(names)}")
 
 
 def _tailored(task: Task) -> Array:

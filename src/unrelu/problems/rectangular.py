@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from unrelu.base.arrays import Array, Floats
-from unrelu.data.observations import Observations
-from unrelu.kernels import Kernel, kernel_for
 from unrelu.model.factors import Factors, TwoSided
-from unrelu.model.losses import Loss
 from unrelu.problems.protocol import Point
 from unrelu.problems.psd import PSDProblem
 
@@ -51,16 +47,12 @@ class RectangularProblem(PSDProblem):
     psd = False
     scored = True
 
-    def __init__(
-        self,
-        observations: Observations,
-        rank: int,
-        loss: Loss | None = None,
-        kernel: Callable[[Observations, Loss], Kernel] = kernel_for,
-    ) -> None:
-        super().__init__(observations, rank, loss, kernel)
-        assert observations.source.cut is not None
-        self.cut = observations.source.cut
+    @property
+    def cut(self) -> int:
+        """The number of rows of L."""
+        cut = self.observations.source.cut
+        assert cut is not None
+        return cut
 
     def evaluate(self, U: Array) -> Point:
         """F and its gradient at [L; R], in one pass."""

@@ -265,7 +265,11 @@ def test_to_tell_a_name_is_no_question(source):
 # Numbers below the first are tolerances, or have a reason not to be; those below the second stand for zero where
 # something is divided by it.
 SMALL, STANDS_FOR_ZERO = 1e-2, 1e-99
-TOLERANCES = ("unrelu.base.tolerances", "unrelu.base.tolerances.proofs")
+TOLERANCES = (
+    "unrelu.base.tolerances",
+    "unrelu.base.tolerances.distances",
+    "unrelu.base.tolerances.proofs",
+)
 # Files with small numbers of their own, by the reason.
 NO_TOLERANCES = {
     "damping of a step, which the next one corrects": (

@@ -255,3 +255,13 @@ def test_a_kernel_from_outside_must_know_of_signs():
     truth, _ = drawn(0, 20, (1, -1))
     with pytest.raises(InputError, match=r"Unsigned must have signed\(signs\)"):
         unrelu.complete(seen_above(truth), 2, structure="indefinite", loss="observed", kernel=Unsigned)
+
+
+def test_a_runaway_fit_is_measured_with_its_signs():
+    from unrelu.judge.runaway import runaway
+
+    seen = Observations.of(np.eye(3), threshold=None)
+    problem = IndefiniteProblem(seen, 2, signs=(1, -1))
+    huge = np.full((3, 2), 1e3)  # the two columns take each other away
+    assert runaway(problem, problem.evaluate(huge)) is None
+    assert runaway(problem, problem.evaluate(huge * [1.0, 2.0])) is not None

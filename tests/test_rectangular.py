@@ -367,3 +367,37 @@ def test_intervals_of_a_fit_below_the_rank_say_so():
     assert completion.verdict.code.value == "best-of-rank"
     with pytest.warns(unrelu.CompletionWarning, match="not of rank 2"):
         completion.interval(0, 0)
+
+
+def test_bounds_have_room_for_rounding():
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 25))
+    completion = unrelu.complete_rectangular(np.where(M >= 0, M, np.nan), 2, rng=0)
+    low, high = completion.bounds(np.arange(40)[:, None], np.arange(25))
+    assert ((low <= M) & (high >= M)).all()
+    assert (high - low).max() < 1e-6
+    seen = M >= 0
+    np.testing.assert_array_equal(low[seen], M[seen])
+
+
+def test_a_table_begins_from_a_block_that_was_seen_in_full():
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 25))
+    completion = unrelu.complete_rectangular(np.where(M >= 0, M, np.nan), 2, start="clique", rng=0)
+    assert completion.start == "clique"
+    assert completion.verdict.code.value == "fitted"
+    assert len(completion.history) <= 3
+
+
+def test_a_fit_that_is_not_finished_determines_nothing():
+    from unrelu.data.table_observations import table_observations
+    from unrelu.proofs.table import determine_table
+
+    rng = np.random.default_rng(0)
+    L, R = rng.standard_normal((20, 2)), rng.standard_normal((15, 2))
+    seen = table_observations(L @ R.T, threshold=None)
+    factor = np.vstack([L, R]) / np.sqrt(seen.unit)
+    found = determine_table(seen, factor, rng, at_floor=True, exact=True)
+    assert (found.level == "proved").all()
+    factor[3] *= 1 + 1e-7  # met to 1e-7 only
+    assert (determine_table(seen, factor, rng, at_floor=True, exact=True).level == "no").all()

@@ -133,7 +133,7 @@ def complete(
         For history and summaries only, never used in solving.
     pairs : {"auto", "one", "independent"}
         Whether (i, j) and (j, i) carry one noise or two, for :meth:`Completion.standard_errors`. ``auto``: one if
-        they agree exactly wherever both were seen.
+        they agree to rounding wherever both were seen.
     rng : int, Generator or None
         For the start; the same seed gives the same answer.
     callback : callable, optional
@@ -190,7 +190,7 @@ def complete(
     generator = generator_of(rng)
     _require_callable(callback)
     posed = problem_of(problem, structure)(observations, rank, loss_chosen, kernel_of(kernel))
-    posed = problem_checked(posed, strategy.solver)
+    posed = without_noise(problem_checked(posed, strategy.solver), either)
     strategy = _suited(strategy, posed)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
     with Bar(posed, stopping) if progress else nullcontext() as bar:
@@ -213,6 +213,11 @@ def complete(
     completion = _looked_at(completion, stopping.time_limit, phases)
     _warn_of_rows(observations, completion.undetermined_rows)
     return completion
+
+
+def without_noise(posed: Any, either: bool) -> Any:
+    """The problem, in squares if one may choose and only zeros were seen: nothing shows any noise then."""
+    return posed.simpler if either and posed.norm == 0 and posed.simpler is not None else posed
 
 
 def _suited(strategy: Strategy, posed: Any) -> Strategy:

@@ -17,7 +17,7 @@ from unrelu.auto.task import Attempts, Task
 from unrelu.base.budget import budget
 from unrelu.base.errors import CompletionWarning, InputError, is_integer
 from unrelu.base.generators import generator_of
-from unrelu.complete import chosen_loss, found_by
+from unrelu.complete import chosen_loss, found_by, without_noise
 from unrelu.data.inputs import read_table, same_axes
 from unrelu.data.labels import listed_rows
 from unrelu.data.observations import Observations
@@ -119,7 +119,7 @@ def complete_rectangular(
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
     truth = None if truth is None else _truth_checked(truth, X, (m, n))
     require_memory(2 * m * n * observations.dtype.itemsize, f"a {m}×{n} matrix")
-    posed = RectangularProblem(observations, int(rank), loss_chosen, kernel_of(kernel))
+    posed = without_noise(RectangularProblem(observations, int(rank), loss_chosen, kernel_of(kernel)), either)
     with Bar(posed, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
         task = Task(posed, strategy.solver, stopping, generator_of(rng), truth, told, either=either)

@@ -60,3 +60,37 @@ def test_a_diagonal_that_is_hidden_counts_only_where_it_lies_below_zero():
     assert diagonal_hidden(Observations.of(above, threshold=1.0)) is None
     unknown = np.diag(np.diag(whole) < 0)
     assert diagonal_hidden(Observations.of(np.where(whole >= 0, whole, np.nan), unknown=unknown)) is None
+
+
+def test_a_fit_by_likelihood_looks_at_both_sides_of_what_is_left():
+    from unrelu.judge.likelihood import Leftover
+    from unrelu.model.losses import Censored
+    from unrelu.problems.psd import PSDProblem
+
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((80, 2))
+    E = 0.5 * rng.standard_normal((80, 80))
+    right = U @ U.T + (E + E.T) / np.sqrt(2)
+    wrong = right - 2 * np.outer(*[rng.standard_normal(80)] * 2)
+    for matrix, fits in ((right, True), (wrong, False)):
+        problem = PSDProblem(Observations.of(matrix, threshold=None), 2, Censored(0.5))
+        left = Leftover.of(problem, problem.evaluate(U / np.sqrt(problem.unit)))
+        assert left.complete  # no further column would help
+        assert left.noise_only == fits
+
+
+def test_noise_does_not_hide_that_a_matrix_is_indefinite():
+    for seed in range(4):
+        whole = drawn(seed, 80, [1, 1, -1], 0.5)
+        told = unrelu.complete(np.where(whole >= 0, whole, np.nan), 3, rng=0)
+        assert not told.verdict.converged, seed
+
+
+@pytest.mark.filterwarnings("ignore:nothing was seen")
+def test_few_columns_are_not_taken_for_a_wrong_rank():
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        Y = rng.standard_normal((150, 2)) @ rng.standard_normal((2, 5)) + 0.1 * rng.standard_normal((150, 5))
+        limits = np.quantile(Y, 0.3, axis=0)
+        found = unrelu.complete_rectangular(np.where(limits <= Y, Y, np.nan), 2, threshold=limits, rng=0)
+        assert found.verdict.code.value != "best-of-rank", seed

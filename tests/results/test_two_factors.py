@@ -65,3 +65,18 @@ def test_a_file_from_before_a_field_was_added(one, tmp_path):
     np.testing.assert_array_equal(again.matrix(), one.matrix())
     np.testing.assert_array_equal(again.determinacy, one.determinacy)
     assert np.isfinite(again.standard_errors(0, 1))
+
+
+def test_a_file_from_before_there_were_signs_is_read(tmp_path):
+    completion = unrelu.complete(np.outer([1.0, 2, 3], [1.0, 2, 3]), 1, rng=0)
+    completion.save(tmp_path / "new.npz")
+    with np.load(tmp_path / "new.npz") as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    about = json.loads(str(arrays["about"]))
+    for added in ("signs", "kind"):
+        del about[added]
+    arrays["about"] = np.array(json.dumps(about))
+    np.savez(tmp_path / "old.npz", **arrays)
+    again = unrelu.Completion.load(tmp_path / "old.npz")
+    assert again.signs is None
+    np.testing.assert_array_equal(again.matrix(), completion.matrix())

@@ -296,7 +296,7 @@ def test_passes_match_the_definitions(n, tiles, symmetric):
     observations = Observations.of(X, threshold=None)
     kernel = PSDProblem(observations, 3, Observed()).kernel
     assert len(kernel.tiles) == tiles
-    assert seen_alike(kernel) is symmetric
+    assert seen_alike(kernel, observations) is symmetric
     assert seen_evenly(kernel) is symmetric
     U = rng.standard_normal((n, 3))
     scaled = U / np.sqrt(observations.unit)
@@ -544,7 +544,9 @@ def test_auto_looks_at_the_pairs_that_were_seen_twice():
     assert ErrorBars(U, Observations.of(X)).noise.pairs == "one"
     other = X.copy()
     i, j = np.argwhere(~np.isnan(X) & ~np.eye(30, dtype=bool))[0]
-    other[i, j] = np.nextafter(X[i, j], np.inf)
+    other[i, j] = np.nextafter(X[i, j], np.inf)  # as a matrix that was computed differs
+    assert ErrorBars(U, Observations.of(other)).noise.pairs == "one"
+    other[i, j] = X[i, j] * (1 + 1e-6)
     assert ErrorBars(U, Observations.of(other)).noise.pairs == "independent"
     # One direction only of some pairs: the others say that a pair has one noise, and freedom is counted in pairs.
     other[np.triu(np.ones(X.shape, bool), 20)] = np.nan

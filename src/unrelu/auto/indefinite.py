@@ -17,11 +17,12 @@ from unrelu.auto.solving import cut_short, in_an_order_of_its_own, run_once
 from unrelu.auto.strategy import Auto, Once, Strategy
 from unrelu.auto.table import searched
 from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Over, Plan, Task
-from unrelu.base.arrays import Array
+from unrelu.base.arrays import Array, Indices
 from unrelu.base.budget import OutOfTime, phase
 from unrelu.base.errors import InputError
 from unrelu.data.mirrored import as_table
 from unrelu.data.observations import Observations
+from unrelu.data.pieces import pieces
 from unrelu.judge.floor import noiseless
 from unrelu.judge.likelihood import Fits, on_likelihood
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
@@ -50,19 +51,18 @@ class AutoIndefinite(Auto):
         return in_an_order_of_its_own(task, self._found)
 
     def _found(self, task: Task) -> Attempts:
-        table = _AsTable(task)
-        end: BaseException | None = None
+        search, end = _AsTable(task), None
         try:
-            table.search()
+            search.run()
         except (KeyboardInterrupt, OutOfTime, Over) as early:
             end = early
-        factor, signs = table.best()
+        factor, signs = search.best()
         task = replace(task, problem=_signed(task.problem).with_signs(signs))
         try:
             if end is not None:  # who does not wait gets the best so far as a symmetric matrix
-                task.journal.factor, task.journal.start = factor, TABLE
+                task.keep(TABLE, factor)
                 raise end
-            found = _among_symmetric(task, factor, table.tried, table.agreed)
+            found = _among_symmetric(task, factor, search.tried, search.agreed)
         except (KeyboardInterrupt, OutOfTime, Over) as late:
             found = cut_short(task, late)
         return found if found.problem is not None else replace(found, problem=task.problem)
@@ -101,33 +101,53 @@ def _signed(problem: Any) -> IndefiniteProblem:
 
 
 class _AsTable:
-    """The search among tables: which starts were tried, whether two of them ended alike, and the best."""
+    """The search among tables, for each piece of the pattern that sees no other: what was tried, and what was found."""
 
     def __init__(self, task: Task) -> None:
-        problem = task.problem
-        plain = problem.simpler or problem
-        table = RectangularProblem(as_table(problem.observations), problem.rank, plain.loss)
-        self.outer = task
-        alone = replace(task, problem=table, journal=Journal(), truth=None, embed=None, whole=None, rows=None)
-        self.task = replace(alone, everything=True)  # its rows are not those of the matrix
+        self.task = task
         self.tried: tuple[str, ...] = ()
-        self.agreed = False
+        self.agreed = True
+        # Of each piece: its rows, and [L; R] in units of the whole.
+        self._found: list[tuple[Indices, Array]] = []
 
-    def search(self) -> None:
-        """One start after the other."""
-        _, _, self.tried, self.agreed = searched(self.task)
-        attempts = self.task.journal.attempts
-        self.outer.journal.attempts += [replace(one, start=f"{one.start}, {AS_A_TABLE}") for one in attempts]
+    def run(self) -> None:
+        """Piece after piece, one start after the other."""
+        problem = self.task.problem
+        parts = pieces(problem.observations)
+        for rows in parts:
+            posed = self.task if len(parts) == 1 else self.task.within(rows, None, min(problem.rank, len(rows)))
+            if posed.problem.norm > 0:
+                self._piece(rows if len(parts) > 1 else np.arange(problem.size), posed)
+
+    def _piece(self, rows: Indices, posed: Task) -> None:
+        plain = posed.problem.simpler or posed.problem
+        data = as_table(posed.problem.observations)
+        table = RectangularProblem(data, posed.problem.rank, plain.loss, posed.problem.kernel_maker)
+        inner = replace(posed, problem=table, journal=Journal(), truth=None, embed=None, whole=None, rows=None)
+        ratio = np.sqrt(table.unit / self.task.problem.unit)
+        try:
+            _, best, tried, agreed = searched(inner)
+        finally:
+            attempts = inner.journal.attempts
+            self.task.journal.attempts += [replace(one, start=f"{one.start}, {AS_A_TABLE}") for one in attempts]
+            if inner.journal.factor is not None:
+                self._found.append((rows, inner.journal.factor * ratio))
+        self.tried, self.agreed = self.tried + tried, self.agreed and agreed
+        if best.verdict.code in CUT_SHORT:
+            raise Over(best.verdict)
 
     def best(self) -> tuple[Array, tuple[int, ...]]:
-        """U and its signs, from the lowest point so far; zero before there is one."""
-        problem, found = self.outer.problem, self.task.journal.factor
-        n, rank = problem.size, problem.rank
-        if found is None:
-            return np.zeros((n, rank), problem.dtype), rank * (1,)
-        U, signs, _ = nearest_signed(found[:n], found[n:], rank)
-        ratio = np.sqrt(self.task.problem.unit / problem.unit)
-        return (U * ratio).astype(problem.dtype), signs
+        """U and its signs, from what was found so far: those of the largest piece, which the others are given too."""
+        problem = self.task.problem
+        factor, signs = np.zeros((problem.size, problem.rank)), problem.rank * (1,)
+        for number, (rows, unknown) in enumerate(self._found):
+            L, R = unknown[: len(rows)], unknown[len(rows) :]
+            if number == 0:
+                own, signs, _ = nearest_signed(L, R, problem.rank)
+            else:
+                own, _, _ = nearest_signed(L, R, problem.rank, signs)
+            factor[rows] = own
+        return factor.astype(problem.dtype), signs
 
 
 def _among_symmetric(task: Task, factor: Array, tried: tuple[str, ...], agreed: bool) -> Attempts:
@@ -146,8 +166,10 @@ def _among_symmetric(task: Task, factor: Array, tried: tuple[str, ...], agreed: 
     verdict = best.verdict if cut else on_likelihood(plain, best, evidence, words)
     squares = Attempts(replace(best, history=inner.history, verdict=verdict), TABLE, tried, nobody, plain)
     exact, worth = noiseless(plain, best.point.value), worth_it(plain, best.point.value)
-    if plain is problem or cut or exact or (task.either and not worth):
+    settled = (exact and not problem.loss.noise_given) or (task.either and not worth)
+    if plain is problem or cut or settled:
         return squares
+    task.keep(TABLE, best.point.factor)
     phase("fitting by likelihood")
     name = f"{TABLE}, {plain.loss.name}"
     posed = replace(task, problem=begun_at(problem, plain.misfit(best.point.value), plain))

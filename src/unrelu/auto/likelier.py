@@ -13,7 +13,7 @@ from unrelu.base.budget import phase
 from unrelu.base.tolerances import ESCALATE_AGREEMENT, REFINED_CONVERGED, REFINED_NOISE_MATTERS, REFINED_SAME
 from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.judge.likelihood import Fits, on_likelihood
-from unrelu.loop.history import Verdict
+from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome
 from unrelu.loop.stopping import RelativeGradientNormBelow, StoppingRule
 from unrelu.problems.psd import PSDProblem
@@ -56,7 +56,9 @@ def or_squares(task: Task, squares: Attempts, start: str, found: Outcome, eviden
     if found.verdict.code not in CUT_SHORT:
         words = f"{_chosen_because(task, plain, squares)}{problem.loss.name} loss, {about}"
         found = replace(found, verdict=on_likelihood(problem, found, evidence, words))
-        if task.either and said.answered and not found.verdict.answered:
+        # A fit that is there and contradicts the data is no reason to believe another.
+        failed = not found.verdict.answered and found.verdict.code is not Stop.STATIONARY
+        if task.either and said.answered and failed:
             stands = f"; the fit by likelihood ended {found.verdict.code.value}, so that of the squares stands"
             return replace(squares, outcome=replace(squares.outcome, verdict=Verdict(said.code, said.reason + stands)))
     outcome = replace(found, history=task.history)

@@ -32,7 +32,8 @@ def refined(task: Task) -> Attempts:
     plain = problem.simpler
     assert plain is not None
     squares = _in_squares(task, plain)
-    exact = noiseless(plain, squares.outcome.point.value)
+    # Noise that was given is there, however well the squares fit.
+    exact = noiseless(plain, squares.outcome.point.value) and not problem.loss.noise_given
     if squares.outcome.verdict.code in CUT_SHORT or exact or (task.either and not _worth_it(plain, squares)):
         return _as_squares(task, plain, squares, exact)
     name, best, tried, agreed = likelier(task, replace(squares, problem=plain), lambda: _tailored(problem, task.rng))

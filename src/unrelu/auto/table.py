@@ -9,13 +9,14 @@ import numpy as np
 
 from unrelu.auto.escalate import EXPLORING
 from unrelu.auto.likelier import likelier, or_squares, worth_it
-from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Task
-from unrelu.base.arrays import Array
+from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Over, Task
+from unrelu.base.arrays import Array, Indices
 from unrelu.base.budget import OutOfTime, phase
 from unrelu.base.tolerances import ESCALATE_AGREEMENT, ESCALATE_LOWER, ESCALATE_SHARP
+from unrelu.data.pieces import pieces
 from unrelu.judge.floor import noiseless, unknowns_and_pairs
 from unrelu.judge.likelihood import Fits, Leftover, on_likelihood
-from unrelu.loop.history import Stop
+from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome
 from unrelu.placing.table import table_placement
 from unrelu.problems.psd import PSDProblem
@@ -27,6 +28,11 @@ __all__ = ["complete_table", "searched"]
 
 # Further random starts, where the table is small.
 RESTARTS, SMALL = 12, 200
+BY_PIECE = "piece by piece"
+CONTRADICTED = (
+    "the seen entries are fitted to rounding if nobody listens to absence, so what absence says contradicts them; "
+    "check threshold= and seen=, mark entries that are missing for another reason as unknown=, or pass threshold=None"
+)
 
 
 def complete_table(task: Task) -> Attempts:
@@ -36,22 +42,41 @@ def complete_table(task: Task) -> Attempts:
     inner = task if plain is problem else replace(task, problem=plain, journal=Journal())
     try:
         name, best, tried, agreed = searched(inner)
-    except (KeyboardInterrupt, OutOfTime):
+    except (KeyboardInterrupt, OutOfTime, Over):
         if inner is not task:
             task.journal.take(inner.journal)
         raise
     if inner is not task:
         task.journal.attempts += inner.journal.attempts
+        task.keep(name, best.point.factor)
     nobody = np.zeros(0, np.intp)
     cut = best.verdict.code in CUT_SHORT
     words = f"{plain.loss.name} loss, tried {', '.join(dict.fromkeys(tried))}"
     verdict = best.verdict if cut else on_likelihood(plain, best, Fits(agreed, False, tried), words)
+    exact = noiseless(plain, best.point.value)
+    if not (cut or exact) and _absence_contradicts(inner, best):
+        verdict = Verdict(Stop.STATIONARY, f"{best.verdict.reason}, but {CONTRADICTED} ({words})")
+        cut = True  # no loss that listens to absence does better
     squares = Attempts(replace(best, history=inner.history, verdict=verdict), name, tried, nobody, plain)
-    exact, worth = noiseless(plain, best.point.value), worth_it(plain, best.point.value)
-    if plain is problem or cut or exact or (task.either and not worth):
+    worth = worth_it(plain, best.point.value)
+    # Noise that was given is there, however well the squares fit.
+    settled = (exact and not problem.loss.noise_given) or (task.either and not worth)
+    if plain is problem or cut or settled:
         return squares
     start, found, names, same = likelier(task, squares, lambda: _tailored(task))
     return or_squares(task, squares, start, found, Fits(same, False, names), f"tried {', '.join(names)}")
+
+
+def _absence_contradicts(task: Task, best: Outcome) -> bool:
+    """Whether the seen entries are fitted to rounding, with equations to spare, if nobody listens to absence."""
+    problem = task.problem
+    unknowns, pairs = unknowns_and_pairs(problem)
+    if not problem.bounded or pairs <= unknowns:
+        return False
+    deaf = replace(task, problem=problem.seen_only, journal=Journal(), callback=None)
+    placement = table_placement(deaf.problem.observations, problem.rank, task.rng)
+    start = best.point.factor if placement is None else placement.completed(deaf.problem.observations)
+    return noiseless(deaf.problem, deaf.attempt("without absence", start).point.value)
 
 
 def _tailored(task: Task) -> Array:
@@ -92,6 +117,9 @@ def _starts(task: Task) -> Iterator[tuple[str, Callable[[Array | None], Array | 
         size = np.sqrt(problem.norm / np.sqrt(problem.observations.count) / np.sqrt(rank))
         return (size * rng.standard_normal((problem.size, rank))).astype(problem.dtype)
 
+    parts = pieces(problem.observations)
+    if len(parts) > 1:
+        yield BY_PIECE, lambda _: _piece_by_piece(task, parts)
     yield "clique", clique
     yield "tailored", lambda _: _tailored(task)
     yield "staircase", lambda best: None if best is None else staircase(problem, best)
@@ -101,6 +129,24 @@ def _starts(task: Task) -> Iterator[tuple[str, Callable[[Array | None], Array | 
         yield "random", random
 
 
+def _piece_by_piece(task: Task, parts: list[Indices]) -> Array:
+    """Every piece of the pattern alone, in its own frame: what lies between them was not seen."""
+    problem, cut = task.problem, task.problem.observations.source.cut
+    assert cut is not None
+    factor = np.zeros((problem.size, problem.rank))
+    for rows in parts:
+        phase(f"a piece of {len(rows)} rows and columns")
+        rank = min(problem.rank, int(np.sum(rows < cut)), int(np.sum(rows >= cut)))
+        inner = task.within(rows, factor, rank)
+        if inner.problem.norm == 0:
+            continue
+        _, best, _, _ = searched(inner)
+        factor[rows, :rank] = best.point.factor * np.sqrt(inner.problem.unit / problem.unit)
+        if best.verdict.code in CUT_SHORT:
+            raise Over(best.verdict)
+    return factor.astype(problem.dtype)
+
+
 def searched(task: Task) -> tuple[str, Outcome, tuple[str, ...], bool]:
     """The best start with its outcome, all that were tried, and whether the lowest objective was found twice."""
     problem, best, start = task.problem, None, ""
@@ -108,7 +154,7 @@ def searched(task: Task) -> tuple[str, Outcome, tuple[str, ...], bool]:
     values: list[float] = []
     unknowns, pairs = unknowns_and_pairs(problem)
     for name, make in _starts(task):
-        if name not in task.plan.starts and name != "random":
+        if name not in task.plan.starts and name not in (BY_PIECE, "random"):
             continue
         phase(f"starting ({name})")
         factor = make(None if best is None else best.point.factor)
@@ -123,7 +169,10 @@ def searched(task: Task) -> tuple[str, Outcome, tuple[str, ...], bool]:
         values.append(outcome.point.value)
         if best is None or outcome.point.value < best.point.value:
             best, start = outcome, name
-        if outcome.verdict.code in CUT_SHORT or _enough(problem, best, values) or pairs < unknowns:
+        if outcome.verdict.code in CUT_SHORT:  # whichever was best: somebody wants the answer now
+            best = replace(best, verdict=outcome.verdict)
+            break
+        if _enough(problem, best, values) or pairs < unknowns:
             break
     assert best is not None
     return start, best, tuple(tried), _twice(values)

@@ -239,6 +239,12 @@ class Task:
         if value < self.journal.value:
             self.journal.factor, self.journal.value, self.journal.start = factor, value, name
 
+    def keep(self, name: str, factor: Array) -> None:
+        """Keep a factor that was found under another loss, until there is a point of this one."""
+        if self.journal.factor is None:
+            self.journal.factor = factor if self.embed is None else self.embed(factor)
+            self.journal.start = name
+
     def sketch(self, factor: Array) -> None:
         """Keep a factor that is on its way: better than nothing, if the time is over before the first point."""
         if self.journal.factor is None:

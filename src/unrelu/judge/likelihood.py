@@ -29,7 +29,7 @@ from unrelu.loop.run import Outcome
 from unrelu.model.losses import Censored
 from unrelu.placing.attach import bands
 from unrelu.problems.psd import Point, PSDProblem
-from unrelu.starts.continuation import lowest_residual_eigenpair
+from unrelu.starts.continuation import highest_residual_eigenvalue, lowest_residual_eigenpair
 
 __all__ = ["Fits", "Leftover", "bent_by_selection", "on_likelihood"]
 
@@ -54,16 +54,22 @@ class Fits:
 
 @dataclass(frozen=True)
 class Leftover:
-    """The eigenvalue of the matrix of slopes that asks most for another column, over the most that noise leaves."""
+    """The eigenvalue of the matrix of slopes that asks most for another column, over the most that noise leaves.
+
+    ``against`` is that on the other side: it asks for a column with a negative sign, which a positive semidefinite
+    matrix cannot have. ``rows`` says how many there are to tell by.
+    """
 
     times: float
     rows: int
+    against: float = 0.0
 
     @classmethod
     def of(cls, problem: PSDProblem, point: Point) -> Leftover:
         """At a point."""
         posed, factor, n = problem.at(point), point.factor, problem.size
         value, _ = lowest_residual_eigenpair(posed, factor)
+        highest = highest_residual_eigenvalue(posed, factor) if problem.psd else 0.0
         uneven = not problem.observations.plain
         whole = n <= (MOST_ROWS_EACH if uneven else 2 * PROBES)
         probes = np.eye(n) if whole else np.random.default_rng(0).choice([-1.0, 1.0], (n, PROBES))
@@ -76,7 +82,10 @@ class Leftover:
             most = 2 * float(np.sqrt(squares / n))
         else:  # of an m×n table √m + √n times the root mean square; its entries stand here twice
             most = float((np.sqrt(cut) + np.sqrt(n - cut)) * np.sqrt(squares / 2 / (cut * (n - cut))))
-        return cls(max(-value, 0.0) / most if most > 0 else 0.0, n)
+        few = n if cut is None else 2 * min(cut, n - cut)
+        if not most > 0:
+            return cls(0.0, few)
+        return cls(max(-value, 0.0) / most, few, max(highest, 0.0) / most)
 
     @property
     def most(self) -> float:
@@ -84,9 +93,14 @@ class Leftover:
         return LIKELIHOOD_LEFT + LIKELIHOOD_LEFT_OF_FEW / self.rows ** (2 / 3)
 
     @property
-    def noise_only(self) -> bool:
-        """Whether nothing but noise is left."""
+    def complete(self) -> bool:
+        """Whether no further column is asked for."""
         return self.times <= self.most
+
+    @property
+    def noise_only(self) -> bool:
+        """Whether nothing but noise is left, on either side."""
+        return self.complete and self.against <= self.most
 
 
 def on_likelihood(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) -> Verdict:
@@ -119,6 +133,13 @@ def _on_fits(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) 
             Stop.FITTED_TO_NOISE,
             f"{said}; the data are fitted to {level}: what is left has no direction in it, its largest eigenvalue is "
             f"{left.times:.2g} times what noise leaves ({words})",
+        )
+    if left.complete and not left.noise_only:
+        return Verdict(
+            Stop.STATIONARY,
+            f"{said}, but what is left has an eigenvalue {left.against:.2g} times what noise leaves on the side that "
+            "no positive semidefinite matrix reaches, so this matrix is not one; structure='indefinite' allows for "
+            f"that ({words})",
         )
     if not left.noise_only and evidence.agreed:
         return Verdict(
@@ -185,7 +206,7 @@ def bent_by_selection(problem: PSDProblem, point: Point) -> str | None:
         return None
     likely = Censored(level=share * observations.norm / float(np.sqrt(observations.count)))
     left = Leftover.of(problem.under_likelihood(likely), replace(point, kept=None))
-    if left.noise_only:
+    if left.complete:
         return None
     return (
         f"noise of {share:.0%} of the seen entries decided which of them were seen, and bends this fit: what it leaves "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from importlib.util import find_spec
+from threading import Thread
 from typing import Any
 
 from unrelu.base.arrays import Floats
@@ -18,10 +19,20 @@ def available() -> bool:
     return find_spec("numba") is not None
 
 
+def _compiler() -> Any:
+    """Numba's ``njit``. A thread of its own imports it, for Ctrl-C in the middle would leave half of numba behind."""
+    importing = Thread(target=__import__, args=("numba",), daemon=True)
+    importing.start()
+    importing.join()
+    from numba import njit
+
+    return njit
+
+
 @cache
 def censored() -> Any:
     """Cost, slopes and curvatures of a tile under the censored likelihood, and the sums for its noise level."""
-    from numba import njit
+    njit = _compiler()
 
     @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
     def step(fit: Any, values: Any, hidden: Any, numbers: Any, into: Any, table: Floats) -> Any:
@@ -75,7 +86,7 @@ def extrapolated() -> Any:
     arithmetic of an entry. So nothing here branches: both answers are computed and one is kept. The misfit is summed in
     any order, for else it could not be summed four or eight at a time.
     """
-    from numba import njit
+    njit = _compiler()
 
     @njit(nogil=True, cache=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
     def step(T: Any, before: Any, known: Any, numbers: Any, after: Any) -> float:

@@ -74,6 +74,11 @@ class PSDProblem:
         self._found_again: WeakKeyDictionary[Point, Any] = WeakKeyDictionary()
 
     @property
+    def kernel_maker(self) -> Callable[[Observations, Loss], Kernel]:
+        """What makes a kernel from observations and loss."""
+        return self._kernel_for
+
+    @property
     def value_power(self) -> float:
         """The power of the unit in F."""
         return self.loss.power

@@ -100,6 +100,8 @@ def _determined(
     off = np.abs(np.where(np.isnan(values), 0.0, values - fit))
     scale = np.linalg.norm(factor[:cut], axis=1)[:, None] * np.linalg.norm(factor[cut:], axis=1)
     agrees = exact and bool((off <= TABLE_AGREES[observations.dtype.name] * np.maximum(scale, scale.mean())).all())
+    if exact and not agrees:  # the fit is not finished: where rows are nearly dependent it may be far off
+        return nothing
     known = values if agrees else np.where(np.isnan(values), np.nan, fit)
     bodies, glued = _joined(values, _bodies(known, rank, rng, float(np.finfo(observations.dtype).eps)), factor, cut)
     rank_of, components = nothing.rank_of.copy(), nothing.components.copy()

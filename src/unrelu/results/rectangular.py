@@ -26,7 +26,7 @@ from unrelu.proofs.determinacy import LEVELS
 from unrelu.proofs.table import TableDeterminacy, determine_table
 from unrelu.results.completion import Completion
 from unrelu.results.data_again import framed
-from unrelu.results.witnesses import likelihood_of
+from unrelu.results.witnesses import likelihood_of, proved_bounds
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.likelihood import bars_of
 
@@ -145,18 +145,17 @@ class RectangularCompletion(Completion):
         return words
 
     def bounds(self, rows: ArrayLike, cols: ArrayLike) -> tuple[Floats, Floats]:
-        """Guaranteed (low, high): the value where it is proved or was seen, else what absence says of it."""
+        """Guaranteed (low, high): the value if it was seen, with room for rounding if it is proved, else its limits."""
         i, j = self._places(rows, cols)
         observations, m = self.observed(), self.shape[0]
-        value = np.asarray(self.entries(i, j), np.float64)
         ends = observations.limits.at(i.ravel(), (m + j).ravel(), observations.source.shape).hull
         low, high = (np.reshape(end, i.shape) for end in ends)
         absent = observations.times_told(i.ravel(), (m + j).ravel()).reshape(i.shape) > 0
         low, high = np.where(absent, low, -np.inf), np.where(absent, high, np.inf)
         values = observations.source.at(i.ravel(), (m + j).ravel()).reshape(i.shape).astype(np.float64)
-        sure = self.entry_determinacy(i, j) == "proved"
-        value = np.where(np.isnan(values), value, values)
-        return np.where(sure, value, low), np.where(sure, value, high)
+        sure, seen = self.entry_determinacy(i, j) == "proved", ~np.isnan(values)
+        low, high = proved_bounds(self.factors, (i, j), (low, high), sure)
+        return np.where(seen, values, low), np.where(seen, values, high)
 
     def _blanked(self, matrix: Array) -> Array:
         m, n = self.shape

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.base.arrays import Floats, Indices
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.errors import InputError
 from unrelu.base.tolerances import FLOOR_NOISELESS, TABLE_AGREES
 from unrelu.data.mirrored import as_table
@@ -20,6 +20,7 @@ from unrelu.data.observations import Observations
 from unrelu.judge.remarks import beyond_rank
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop, Verdict
+from unrelu.model.factors import Factors
 from unrelu.model.losses import Censored, Loss
 from unrelu.proofs.agreement import cleared
 from unrelu.proofs.determinacy import NO, PROVED, Determinacy
@@ -31,7 +32,16 @@ from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.likelihood import bars_of
 from unrelu.uncertainty.rivals import rows_with_rivals
 
-__all__ = ["IndefiniteWitnesses", "PSDWitnesses", "RowsKnown", "Silent", "Witnesses", "likelihood_of", "witnesses_for"]
+__all__ = [
+    "IndefiniteWitnesses",
+    "PSDWitnesses",
+    "RowsKnown",
+    "Silent",
+    "Witnesses",
+    "likelihood_of",
+    "proved_bounds",
+    "witnesses_for",
+]
 
 
 class _Answer(Protocol):
@@ -135,14 +145,7 @@ class IndefiniteWitnesses(PSDWitnesses):
         """What is proved, with room for rounding; else what was seen, and what absence says."""
         low, high = _told(known, rows, cols)
         levels = known.determinacy.of_entries(rows, cols, np.zeros(len(rows), bool))
-        sure = (levels == PROVED) & (low < high)
-        left, right = (side.astype(np.float64) for side in (completion.factors.left, completion.factors.right))
-        fit = np.einsum("ek,ek->e", left[rows], right[cols])
-        sizes = np.linalg.norm(left, axis=1)
-        room = TABLE_AGREES[completion.factor.dtype.name] * np.maximum(sizes[rows] * sizes[cols], np.mean(sizes) ** 2)
-        low = np.where(sure, np.maximum(low, fit - room), low)
-        high = np.where(sure, np.minimum(high, fit + room), high)
-        return np.minimum(low, high), np.maximum(low, high)
+        return proved_bounds(completion.factors, (rows, cols), (low, high), (levels == PROVED) & (low < high))
 
 
 @dataclass(frozen=True)
@@ -181,6 +184,23 @@ def witnesses_for(*, symmetric: bool, signed: bool = False) -> Witnesses:
     if signed:
         return IndefiniteWitnesses()
     return PSDWitnesses() if symmetric else Silent()
+
+
+def proved_bounds(
+    factors: Factors, places: tuple[Indices, Indices], ends: tuple[Floats, Floats], sure: Bools
+) -> tuple[Floats, Floats]:
+    """Bounds of entries by linear steps: where one is ``sure`` its fit, as near as that must agree with what was seen.
+
+    Within the ``ends`` that are known otherwise.
+    """
+    (rows, cols), (low, high) = places, ends
+    left, right = (side.astype(np.float64) for side in (factors.left, factors.right))
+    fit = np.einsum("...k,...k->...", left[rows], right[cols])
+    sizes = np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1)
+    largest = np.maximum(sizes[0][rows] * sizes[1][cols], np.mean(sizes[0]) * np.mean(sizes[1]))
+    room = TABLE_AGREES[factors.left.dtype.name] * largest
+    near, far = np.maximum(low, fit - room), np.minimum(high, fit + room)
+    return np.where(sure, np.minimum(near, far), low), np.where(sure, np.maximum(near, far), high)
 
 
 def _told(known: RowsKnown, rows: Indices, cols: Indices) -> tuple[Floats, Floats]:

@@ -10,6 +10,7 @@ from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
 from unrelu.data.observations import Observations
 from unrelu.placing.placement import best_placement
+from unrelu.placing.table import table_placement
 from unrelu.starts.base import Start
 
 __all__ = ["Clique"]
@@ -23,7 +24,8 @@ class Clique(Start):
 
     def __call__(self, observations: Observations, rank: int, rng: np.random.Generator) -> Array:
         """A factor of shape (n, rank) in the dtype of the data."""
-        placement = best_placement(observations, rank, rng)
+        find = best_placement if observations.source.cut is None else table_placement
+        placement = find(observations, rank, rng)
         if placement is None:
             raise InputError(
                 f"no fully seen block of rank {rank} was found, which start 'clique' needs; try 'tailored'"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from unrelu.base.arrays import Array
+from unrelu.base.arrays import Array, Floats
 from unrelu.base.tolerances import CONTINUATION_LANCZOS_TOL, CONTINUATION_SMALLEST, CONTINUATION_TOL
 from unrelu.data.observations import Observations
 from unrelu.loop.run import run
@@ -22,7 +22,15 @@ from unrelu.solvers.gauss_newton import GaussNewton
 from unrelu.starts.base import Start
 from unrelu.starts.spectral import Tailored
 
-__all__ = ["RankIncreasing", "Shrinking", "lowest_residual_eigenpair", "shrunk", "staircase", "wider"]
+__all__ = [
+    "RankIncreasing",
+    "Shrinking",
+    "highest_residual_eigenvalue",
+    "lowest_residual_eigenpair",
+    "shrunk",
+    "staircase",
+    "wider",
+]
 
 # How far solves on the way go.
 ON_THE_WAY = RelativeGradientNormBelow(CONTINUATION_TOL) | MaxIterations(40)
@@ -45,6 +53,18 @@ def lowest_residual_eigenpair(problem: PSDProblem, factor: Array) -> tuple[float
     minimiser over positive semidefinite matrices of every rank, F being convex in UUᵀ. Where columns may have either
     sign, the eigenvalue that is largest in size, as a negative one.
     """
+    signed = problem.signs is not None
+    values, vectors = _ends(problem, factor, "LM" if signed else "SA")
+    return -abs(float(values[0])) if signed else float(values[0]), vectors[:, 0]
+
+
+def highest_residual_eigenvalue(problem: PSDProblem, factor: Array) -> float:
+    """The largest eigenvalue of the same matrix: how much a column with a negative sign would help."""
+    return float(_ends(problem, factor, "LA")[0][0])
+
+
+def _ends(problem: PSDProblem, factor: Array, which: str) -> tuple[Floats, Array]:
+    """The eigenpair at one end: SA the lowest, LA the highest, LM the largest in size."""
     n = problem.size
 
     def times(v: Array) -> Array:
@@ -52,13 +72,12 @@ def lowest_residual_eigenpair(problem: PSDProblem, factor: Array) -> tuple[float
 
     if n < 50:
         values, vectors = np.linalg.eigh(times(np.eye(n, dtype=problem.dtype)).astype(np.float64))
-        first = 0 if problem.signs is None else int(np.argmax(np.abs(values)))
-        return -abs(float(values[first])) if first else float(values[0]), vectors[:, first].astype(problem.dtype)
+        k = {"SA": 0, "LA": n - 1, "LM": int(np.argmax(np.abs(values)))}[which]
+        return values[k : k + 1], vectors[:, k : k + 1].astype(problem.dtype)
     operator = LinearOperator((n, n), matvec=times, matmat=times, dtype=problem.dtype)
     start = np.random.default_rng(0).standard_normal(n).astype(problem.dtype)
-    which = "SA" if problem.signs is None else "LM"
     values, vectors = eigsh(operator, k=1, which=which, v0=start, tol=CONTINUATION_LANCZOS_TOL)
-    return float(values[0]) if problem.signs is None else -abs(float(values[0])), vectors[:, 0]
+    return values, vectors
 
 
 def wider(problem: PSDProblem, factor: Array) -> Array:

@@ -82,7 +82,7 @@ class ErrorBars:
     observations : Observations
         What it was fitted to; what absence says is not used.
     pairs : {"auto", "one", "independent"}
-        Whether (i, j) and (j, i) carry one noise or two. ``auto``: one if they agree exactly wherever both were seen.
+        Whether (i, j) and (j, i) carry one noise or two. ``auto``: one if they agree to rounding wherever both were seen.
     determined : boolean ndarray of shape (n,), optional
         Rows that the data determine. Entries in others have an infinite error, and what was seen of them is left out.
     doubt : str, optional
@@ -281,7 +281,7 @@ class ErrorBars:
     def _kernel(self, observations: Observations, U: Array) -> tuple[Kernel, bool]:
         """Passes over what tells of the fit; and whether a pair that counts twice there has one noise."""
         kernel: Any = PSDProblem(observations, self.factor.shape[1]).kernel
-        self._one = seen_alike(kernel) if self.pairs == "auto" else self.pairs == "one"
+        self._one = seen_alike(kernel, observations) if self.pairs == "auto" else self.pairs == "one"
         if observations.plain:
             return kernel, self._one
         # A weight says how often an entry counts, and a pair of one measurement counts once.

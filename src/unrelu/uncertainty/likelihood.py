@@ -64,7 +64,7 @@ class LikelihoodBars(ErrorBars):
 
     def _kernel(self, observations: Observations, U: Array) -> tuple[Kernel, bool]:
         plain = PSDProblem(observations, U.shape[1], squared_loss(observations.limits)).kernel
-        self._one = seen_alike(plain) if self.pairs == "auto" else self.pairs == "one"
+        self._one = seen_alike(plain, observations) if self.pairs == "auto" else self.pairs == "one"
         # A pair of one measurement has one weight, so that no noise is counted twice.
         kernel: Any = InformationKernel(plain, self._information(observations, U, self._one))
         return kernel, False

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array
+from unrelu.base.tolerances import PASSES_SAME_VALUE
+from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel
 from unrelu.kernels.protocol import PairsSeen
 
@@ -36,9 +38,10 @@ __all__ = [
 FAR = 6.0
 
 
-def seen_alike(kernel: Kernel) -> bool:
-    """Whether every pair that was seen twice has exactly the same value both times."""
-    return bool(kernel.constant == 0)
+def seen_alike(kernel: Kernel, observations: Observations) -> bool:
+    """Whether every pair that was seen twice has the same value both times, to rounding."""
+    eps = float(np.finfo(observations.dtype).eps)
+    return bool(kernel.constant <= (PASSES_SAME_VALUE * eps * observations.scaled_norm) ** 2)
 
 
 def seen_evenly(kernel: Kernel) -> bool:

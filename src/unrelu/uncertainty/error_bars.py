@@ -82,7 +82,8 @@ class ErrorBars:
     observations : Observations
         What it was fitted to; what absence says is not used.
     pairs : {"auto", "one", "independent"}
-        Whether (i, j) and (j, i) carry one noise or two. ``auto``: one if they agree to rounding wherever both were seen.
+        Whether (i, j) and (j, i) carry one noise or two. ``auto``: one if they agree to rounding wherever both were
+        seen.
     determined : boolean ndarray of shape (n,), optional
         Rows that the data determine. Entries in others have an infinite error, and what was seen of them is left out.
     doubt : str, optional

@@ -261,6 +261,64 @@ def test_new_rows_are_completed_against_the_columns():
     np.testing.assert_allclose(found.new_rows(np.where(more >= 0, more, np.nan)), more, atol=1e-8)
 
 
+def columns_found(columns=("a", "b", "c", "d")):
+    rng = np.random.default_rng(0)
+    R = rng.standard_normal((4, 2))
+    frame = pd.DataFrame(rng.standard_normal((30, 2)) @ R.T, columns=list(columns))
+    return unrelu.complete_rectangular(frame, 2, threshold=None, rng=0), rng.standard_normal((4, 2)) @ R.T
+
+
+def test_new_rows_go_by_the_labels_of_the_columns():
+    found, more = columns_found()
+    frame = pd.DataFrame(more, columns=list("abcd"), index=list("wxyz"))
+    pd.testing.assert_frame_equal(found.new_rows(frame), frame, atol=1e-8)
+    for other, column in ((frame[list("abdc")], 2), (frame.rename(columns={"b": "d"}), 1)):
+        sentence = (
+            f"^X must have the columns of the completed table in the same order, but column {column} is 'd' instead of "
+            rf"'{'abcd'[column]}'; pass X\[list\(completion.column_labels\)\]$"
+        )
+        with pytest.raises(unrelu.InputError, match=sentence):
+            found.new_rows(other)
+    years, more = columns_found((2001, 2002, 2003, 2004))
+    from_file = pd.DataFrame(more, columns=[2001, 2002, 2003, 2004])
+    np.testing.assert_allclose(years.new_rows(from_file), more, atol=1e-8)
+
+
+def test_new_rows_that_are_guesses_are_named():
+    found, more = columns_found()
+    more[1], more[2, 1:] = np.nan, np.nan
+    frame = pd.DataFrame(more, columns=list("abcd"), index=list("wxyz"))
+    sentence = (
+        "^nothing was seen of row x, completed with zeros; row y sees fewer than 2 independent columns, completed with "
+        "the least norm: the data do not determine what was not seen there$"
+    )
+    with pytest.warns(unrelu.CompletionWarning, match=sentence) as caught:
+        found.new_rows(frame)
+    assert [warning.filename for warning in caught] == [__file__]
+    with pytest.warns(unrelu.CompletionWarning, match="of row 1, .* row 2 sees"):
+        found.new_rows(more)
+
+
+def test_new_rows_are_read_as_the_table_was():
+    found, more = columns_found()
+    sparse = sp.coo_array((more[:, 1:].ravel(), (np.repeat(np.arange(4), 3), np.tile([1, 2, 3], 4))), shape=(4, 4))
+    np.testing.assert_allclose(found.new_rows(sparse), more, atol=1e-8)
+    assert found.new_rows(np.empty((0, 4))).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("X", "sentence"),
+    [
+        (np.ones((2, 5)), "^X must have the 4 columns of the completed table, got 5$"),
+        (np.ones(4), r"^X must be a table with rows and columns \(2-D\), got data of shape \(4,\)$"),
+        ([[1.0, np.inf, 0.0, 1.0]], r"^X must be finite where it was seen, got inf at \(0, 1\); write NaN where"),
+    ],
+)
+def test_new_rows_that_cannot_be_meant_get_one_sentence(X, sentence):
+    with pytest.raises(unrelu.InputError, match=sentence):
+        columns_found()[0].new_rows(X)
+
+
 def test_unknown_entries_say_nothing():
     M, X = planted(40, 25, 2)
     unknown = (M >= 0) & (np.random.default_rng(1).random(M.shape) < 0.2)

@@ -89,8 +89,8 @@ def _canonical(X: Any) -> Any:
     return data
 
 
-def read_table(X: Any) -> tuple[Any, Axes]:
-    """The values of a rectangular matrix, with the labels of its rows and of its columns if it has any."""
+def read_table(X: Any, least: int = 1) -> tuple[Any, Axes]:
+    """The values of a rectangular matrix of so many rows at least, with the labels it has of rows and of columns."""
     rows = columns = None
     if isinstance(X, Table):
         data, rows, columns = read_values(X.values)[0], X.rows, X.columns
@@ -98,7 +98,7 @@ def read_table(X: Any) -> tuple[Any, Axes]:
         data, rows, columns = _frame_values(X), tuple(X.index), tuple(X.columns)
     else:
         data, _ = read_values(X)
-    if len(data.shape) != 2 or 0 in data.shape:
+    if len(data.shape) != 2 or data.shape[0] < least or data.shape[1] == 0:
         raise InputError(f"X must be a table with rows and columns (2-D), got data of shape {data.shape}")
     return data, Axes((int(data.shape[0]), int(data.shape[1])), rows or None, columns or None)
 

@@ -25,10 +25,10 @@ from unrelu.shell.common import (
     as_square,
     guarded,
     mask_beside,
-    numbers_beside,
     shown_table,
     watching,
 )
+from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.streams import deliver, say
 from unrelu.shell.tables import is_table
 from unrelu.shell.wording import for_shells

@@ -112,10 +112,6 @@ def ended(verdict: Verdict, quiet: bool) -> int:
     return exit_code(verdict)
 
 
-# Whether a file has labels in its first row and in its first column: as it looks, and each of the other ways.
-HOW = ((None, None), (True, True), (True, False), (False, True), (False, False))
-
-
 @dataclass(frozen=True, eq=False)
 class Square:
     """The matrix of a command, and what was said about the labels in its file.
@@ -183,14 +179,14 @@ def _beside(file: Path, first: Square | None) -> Table:
     """
     table = (None if first is None else _like(file, first)) or read_matrix(file)
     if first is not None and first.names is not None:
-        _require_same(labels_of(table, file), first.names, file)
+        require_same(labels_of(table, file), first.names, file)
     elif first is not None:
-        _require_same(table.rows, first.table.rows, file, " of the rows")
-        _require_same(table.columns, first.table.columns, file, " of the columns")
+        require_same(table.rows, first.table.rows, file, " of the rows")
+        require_same(table.columns, first.table.columns, file, " of the columns")
     return table
 
 
-def _require_same(theirs: Labels, names: Labels, file: Path, of: str = "") -> None:
+def require_same(theirs: Labels, names: Labels, file: Path, of: str = "") -> None:
     """Refuse labels of a second file that are not those of the first, if both have any."""
     if names is None or theirs is None or theirs == names:
         return
@@ -239,41 +235,6 @@ def values_beside(first: Square | None, file: Path | None) -> Any:
         return None
     values = _beside(file, first).values
     return values if isinstance(values, np.ndarray) else values.toarray()
-
-
-def numbers_beside(first: Square | None, given: Any, option: str = "--threshold", one: str = "threshold") -> Any:
-    """What was given to an option; or the values of a file with one number per row, per column or per entry.
-
-    Whether the file has labels is found out by what makes it fit the matrix; where it has, they must be the same.
-    """
-    if not isinstance(given, Path):
-        return given
-    if first is None:
-        raise InputError(f"{option} must be a number here; a file of {one}s belongs to a FILE with a matrix")
-    m, n = first.table.values.shape
-    tables = [table for how in HOW if (table := _read_as(given, *how)) is not None]
-    fitting = [table for table in tables if table.values.shape in ((m, n), (m, 1), (1, n))]
-    if not fitting:
-        shape = "x".join(map(str, (tables[0] if tables else read_matrix(given)).values.shape))
-        raise InputError(
-            f"{given.name} must hold one {one} per row, per column or per entry, of shape {m}x1, 1x{n} or {m}x{n}; "
-            f"got {shape}"
-        )
-    table = fitting[0]
-    of_rows, of_columns = ("", "") if first.names is not None else (" of the rows", " of the columns")
-    rows, columns = first.axes
-    if table.values.shape[0] == m:
-        _require_same(table.rows, rows, given, of_rows)
-    if table.values.shape[1] == n:
-        _require_same(table.columns, columns, given, of_columns)
-    return table.values if isinstance(table.values, np.ndarray) else table.values.toarray()
-
-
-def _read_as(file: Path, header: bool | None, labels: bool | None) -> Table | None:
-    try:
-        return read_matrix(file, header=header, labels=labels)
-    except InputError:
-        return None
 
 
 def mask_beside(first: Square | None, file: Path | None) -> Any:

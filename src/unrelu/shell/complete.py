@@ -36,7 +36,6 @@ from unrelu.shell.common import (
     guarded,
     kept_warnings,
     mask_beside,
-    numbers_beside,
     shown_names,
     shown_table,
     values_beside,
@@ -44,6 +43,7 @@ from unrelu.shell.common import (
     watching,
 )
 from unrelu.shell.help import values_of
+from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.streams import deliver, out
 from unrelu.shell.tables import TableAnswer, is_table
 from unrelu.solvers import METHODS, Solver

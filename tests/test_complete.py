@@ -447,7 +447,7 @@ FRAME = pd.DataFrame(GOOD, index=["a", "b"], columns=["b", "a"])
         ),
         (
             dict(X=GOOD, truth=[[1.0], [1.0, 2.0]]),
-            r"truth must be a square matrix of numbers, got rows of different lengths",
+            r"truth must be a matrix of numbers, got rows of different lengths",
         ),
         (dict(X=GOOD, method=unrelu.GaussNewton), r"write GaussNewton() instead of the class"),
         (

@@ -261,6 +261,12 @@ def test_new_rows_are_completed_against_the_columns():
     np.testing.assert_allclose(found.new_rows(np.where(more >= 0, more, np.nan)), more, atol=1e-8)
 
 
+def test_the_truth_may_be_sparse():
+    M, X = planted(12, 9, 2)
+    found = unrelu.complete_rectangular(X, 2, truth=sp.csr_array(M), rng=0)
+    assert found.summary()["error"] < 1e-8
+
+
 def columns_found(columns=("a", "b", "c", "d")):
     rng = np.random.default_rng(0)
     R = rng.standard_normal((4, 2))
@@ -349,7 +355,20 @@ def test_nothing_is_certain_of_an_unknown_entry():
         (dict(X=np.full((4, 3), np.nan)), "X must have at least one seen entry"),
         (dict(X=-np.ones((9, 7))), "every seen entry must be ≥ threshold=0"),
         (dict(unknown=np.zeros((7, 9), bool)), r"unknown must have the shape of X, \(9, 7\), got \(7, 9\)"),
-        (dict(truth=np.ones((2, 2))), r"truth must be complete and finite, of the shape of X, \(9, 7\)"),
+        (dict(truth=np.ones((2, 2))), r"^truth must have the shape of X, \(9, 7\), got \(2, 2\)$"),
+        (dict(truth=[[1.0], [1.0, 2.0]]), "^truth must be a matrix of numbers, got rows of different lengths$"),
+        (dict(truth=np.ones((9, 7), bool)), "^truth must hold real numbers, got dtype bool$"),
+        (
+            dict(truth=np.ma.masked_array(np.ones((9, 7)), np.arange(63).reshape(9, 7) == 9)),
+            r"^truth must be complete and finite, got gaps at \(1, 2\)$",
+        ),
+        (
+            dict(
+                X=pd.DataFrame(np.ones((9, 7)), columns=list("abcdefg")),
+                truth=np.where(np.arange(7) < 2, np.nan, np.ones((9, 7))),
+            ),
+            r"^truth must be complete and finite, got gaps at \(0, a\), \(0, b\), \(1, a\), .* and 13 more$",
+        ),
         (dict(seen="up"), "side seen"),
     ],
 )

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from unrelu.base.arrays import Array
-from unrelu.base.errors import InputError, is_integer, is_number, positions, unknown_name
-from unrelu.data.inputs import same_labels
+from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
+from unrelu.data.inputs import same_axes
+from unrelu.data.labels import MOST_NAMED, Axes
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel, kernel_for
 from unrelu.loop.stopping import MaxIterations, StoppingRule
@@ -183,18 +184,25 @@ def stopping_of(tol: Any, max_iter: Any, solver: Solver[Any], dtype: np.dtype[An
     return solver.rule(tol, dtype) | limit
 
 
-def truth_checked(truth: Any, n: int, labels: tuple[Any, ...] | None) -> Array:
-    """The truth as an array, if it is one and complete."""
-    same_labels(truth, labels, "truth")
+def truth_checked(truth: Any, axes: Axes) -> Array:
+    """The truth of a matrix with these axes as an array, if it is one and complete.
+
+    Examples
+    --------
+    >>> truth_checked([[1.0, 2.0]], Axes((1, 2)))
+    array([[1., 2.]])
+    """
+    same_axes(truth, axes, "truth")
     try:
         values = truth.toarray() if sp.issparse(truth) else np.asarray(truth)
     except ValueError:
-        raise InputError("truth must be a square matrix of numbers, got rows of different lengths") from None
+        raise InputError("truth must be a matrix of numbers, got rows of different lengths") from None
     if values.dtype.kind not in "fiu":
         raise InputError(f"truth must hold real numbers, got dtype {values.dtype}")
-    if values.shape != (n, n):
-        raise InputError(f"truth must have the shape of X, ({n}, {n}), got {values.shape}")
-    if np.ma.is_masked(truth) or not np.isfinite(values).all():
-        where = np.argwhere(np.ma.getmaskarray(truth) if np.ma.is_masked(truth) else ~np.isfinite(values))
-        raise InputError(f"truth must be complete and finite, got gaps at {positions(where, len(where))}")
+    if values.shape != axes.shape:
+        raise InputError(f"truth must have the shape of X, {axes.shape}, got {values.shape}")
+    gaps = ~np.isfinite(values) | np.ma.getmaskarray(truth) if np.ma.is_masked(truth) else ~np.isfinite(values)
+    if gaps.any():
+        first = np.argwhere(gaps)[:MOST_NAMED].tolist()
+        raise InputError(f"truth must be complete and finite, got gaps at {axes.placed(first, int(gaps.sum()))}")
     return values

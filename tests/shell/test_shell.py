@@ -639,6 +639,19 @@ def test_a_table_by_a_named_method(table_file, method, start):
     np.testing.assert_allclose(pd.read_csv(folder / "out.csv", index_col=0).to_numpy(), M, atol=1e-5)
 
 
+@pytest.mark.parametrize("seconds", [(), ("--max-seconds", "1e-9")])
+def test_programs_are_told_which_columns_are_not_determined(table_file, seconds, monkeypatch):
+    monkeypatch.setattr("unrelu.shell.answer.GRACE", 1e-9)
+    _, folder = table_file
+    frame = pd.read_csv(folder / "table.csv", index_col=0)
+    frame.loc["s4"], frame["c7"] = np.nan, np.nan
+    frame.to_csv(folder / "holes.csv")
+    told = json.loads(shell("complete", "holes.csv", "-r", 3, "-o", "out.csv", "--json", *seconds).stdout)
+    everything = list(frame.index), list(frame.columns)
+    expected = everything if seconds else (["s4"], ["c7"])
+    assert (told["not_determined"], told["columns_not_determined"]) == expected
+
+
 def test_a_method_that_is_not_for_tables_says_why(table_file):
     done = shell("complete", "table.csv", "-r", 3, "-o", "out.csv", "--method", "sdp")
     assert done.exit_code == 2

@@ -18,10 +18,7 @@ from unrelu.data.table import Table
 __all__ = ["read_mask", "read_table", "read_values", "same_axes", "same_label", "same_labels", "square_size"]
 
 # What to do about a matrix that is not.
-SQUARE = (
-    "; what is completed are similarities, with a row and a column for every item (of a table of items by features, "
-    "their inner products, say)"
-)
+SQUARE = "; complete_rectangular and certify_rectangular take a table of rows by columns"
 
 
 def square_size(data: Any, name: str) -> int:
@@ -50,7 +47,7 @@ def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
         return data, X.rows or X.columns
     if sp.issparse(X):
         if X.ndim != 2:
-            raise InputError(f"X must be a square matrix (2-D), got {X.ndim}-D sparse data of shape {X.shape}")
+            raise InputError(f"X must be a matrix (2-D), got {X.ndim}-D sparse data of shape {X.shape}")
         data = _canonical(X)
         values = _floats(data.data, "X")
         keep = ~np.isnan(values)
@@ -64,12 +61,12 @@ def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
         return _from_frame(X)
     if isinstance(X, np.ma.MaskedArray):
         if X.ndim != 2:
-            raise InputError(f"X must be a square matrix (2-D), got {X.ndim}-D data of shape {X.shape}")
+            raise InputError(f"X must be a matrix (2-D), got {X.ndim}-D data of shape {X.shape}")
         return _floats(X.data, "X", copy=True, hide=np.ma.getmaskarray(X)), None
     try:
         array = np.asarray(X)
     except ValueError:
-        raise InputError("X must be a square matrix of numbers, got rows of different lengths") from None
+        raise InputError("X must be a matrix of numbers, got rows of different lengths") from None
     return _floats(array, "X"), None
 
 

@@ -19,7 +19,6 @@ import typer
 from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.base.interrupts import NOTHING_WRITTEN
 from unrelu.base.printable import printable
-from unrelu.data.inputs import SQUARE
 from unrelu.data.table import Labels, Table
 from unrelu.io.disk import check_target
 from unrelu.io.files import read_matrix
@@ -112,6 +111,10 @@ def ended(verdict: Verdict, quiet: bool) -> int:
     return exit_code(verdict)
 
 
+# What to do about a matrix that is not square, or whose rows and columns are different things.
+OR_TABLE = "; say --table if it is one of rows by columns"
+
+
 @dataclass(frozen=True, eq=False)
 class Square:
     """The matrix of a command, and what was said about the labels in its file.
@@ -137,14 +140,15 @@ class Square:
 
 
 def read_square(file: Path, header: bool | None, labels: bool | None, missing: list[str] | None) -> Square:
-    """The matrix of a command."""
-    return as_square(read_matrix(file, header=header, labels=labels, missing=missing or ()), file, (header, labels))
+    """The matrix of a command that takes no table."""
+    table = read_matrix(file, header=header, labels=labels, missing=missing or ())
+    return as_square(table, file, (header, labels), "; this command takes symmetric matrices only")
 
 
-def as_square(table: Table, file: Path, said: tuple[bool | None, bool | None]) -> Square:
-    """A table that must be square, with what was said of its header and its labels."""
-    _require_square(table, file)
-    names = labels_of(table, file)
+def as_square(table: Table, file: Path, said: tuple[bool | None, bool | None], advice: str = OR_TABLE) -> Square:
+    """A table that must be square, with what was said of its header and its labels, and what to do if it is not."""
+    _require_square(table, file, advice)
+    names = labels_of(table, file, advice)
     _warn_of_repeated(names, file)
     return Square(table, names, *said)
 
@@ -159,7 +163,7 @@ def _warn_of_repeated(names: tuple[str, ...] | None, file: Path) -> None:
         )
 
 
-def _require_square(table: Table, file: Path) -> None:
+def _require_square(table: Table, file: Path, advice: str) -> None:
     """Refuse a table that is not square, with a guess at why."""
     rows, columns = table.values.shape
     if rows != columns:
@@ -167,8 +171,7 @@ def _require_square(table: Table, file: Path) -> None:
         if table.columns and columns == rows + 1:
             hint = "" if table.rows else "; if its first column holds labels, say --labels"
             hint += "; if its first row holds entries, say --no-header"
-        said = f"{file.name} must be square, got {rows} rows and {columns} columns{hint or SQUARE}"
-        raise InputError(f"{said}; say --table if it is one of rows by columns")
+        raise InputError(f"{file.name} must be square, got {rows} rows and {columns} columns{hint}{advice}")
 
 
 def _beside(file: Path, first: Square | None) -> Table:
@@ -205,7 +208,7 @@ def _like(file: Path, first: Square) -> Table | None:
     return table if table.values.shape == first.table.values.shape else None
 
 
-def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:
+def labels_of(table: Table, file: Path, advice: str = "") -> tuple[str, ...] | None:
     """Labels of rows and columns, which must be the same; None if there are none."""
     if table.rows is not None and table.columns is not None and table.rows != table.columns:
         if len(table.rows) != len(table.columns):
@@ -213,7 +216,7 @@ def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:
         k = next(k for k, (row, col) in enumerate(zip(table.rows, table.columns, strict=True)) if row != col)
         raise InputError(
             f"rows and columns of {file.name} must carry the same labels in the same order, but label {k + 1} is "
-            f"{table.rows[k]!r} for the row and {table.columns[k]!r} for the column; sort one like the other"
+            f"{table.rows[k]!r} for the row and {table.columns[k]!r} for the column; sort one like the other{advice}"
         )
     return table.rows or table.columns
 

@@ -261,6 +261,29 @@ def test_new_rows_are_completed_against_the_columns():
     np.testing.assert_allclose(found.new_rows(np.where(more >= 0, more, np.nan)), more, atol=1e-8)
 
 
+def test_a_start_that_is_none_is_told_of_pairs():
+    _, X = planted(12, 9, 2)
+    square = unrelu.complete(np.eye(3), 1, rng=0)
+    for start in (square, np.ones((21, 2))):
+        words = rf"a pair \(L, R\) of arrays, a RectangularCompletion, or a Start; got {type(start).__name__}$"
+        with pytest.raises(unrelu.InputError, match=words):
+            unrelu.complete_rectangular(X, 2, method="gauss-newton", start=start)
+
+
+def test_a_column_by_its_integer_label_is_told_where_it_is():
+    found, _ = columns_found((2001, 2002, 2003, 2004))
+    with pytest.raises(unrelu.InputError, match=r"of column 1: completion.column_labels.index\(2002\) finds it$"):
+        found.entries(0, 2002)
+
+
+def test_positions_that_do_not_belong_together_are_told_their_shapes():
+    square = unrelu.complete(np.ones((3, 3)), 1, rng=0)
+    sentence = r"^rows and cols must have shapes that broadcast against each other, got \(3,\) and \(2,\); write"
+    for ask in (columns_found()[0].entries, square.entries, square.factors.entries, square.bounds):
+        with pytest.raises(unrelu.InputError, match=sentence):
+            ask([0, 1, 2], [0, 1])
+
+
 def test_the_truth_may_be_sparse():
     M, X = planted(12, 9, 2)
     found = unrelu.complete_rectangular(X, 2, truth=sp.csr_array(M), rng=0)

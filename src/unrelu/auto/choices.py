@@ -90,8 +90,10 @@ def require_weighing(solver: Solver[Any], observations: Observations) -> None:
     )
 
 
-def choose(what: str, value: Any, table: Mapping[str, type[Named]], kind: type[Named], default: str) -> Named:
-    """The object that a name, or a configured object, stands for."""
+def choose(
+    what: str, value: Any, table: Mapping[str, type[Named]], kind: type[Named], default: str, others: str = ""
+) -> Named:
+    """The object that a name, or a configured object, stands for; ``others`` says what else could have been given."""
     if isinstance(value, kind):
         return value
     accepted = [*(["auto"] if default or what != "method" else []), *table]
@@ -102,7 +104,6 @@ def choose(what: str, value: Any, table: Mapping[str, type[Named]], kind: type[N
         return table[name]()
     if isinstance(value, type) and issubclass(value, kind):
         raise InputError(f"{what} must be a name or a configured object; write {value.__name__}() instead of the class")
-    others = ", an array of shape (n, rank), a Completion" if what == "start" else ""
     raise InputError(
         f"{what} must be one of {', '.join(accepted)}{others}, or a {kind.__name__}; got {type(value).__name__}"
     )

@@ -20,7 +20,7 @@ from unrelu.judge.remarks import beyond_rank
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop
-from unrelu.model.factors import positions_checked
+from unrelu.model.factors import positions_checked, together
 from unrelu.proofs.determinacy import LEVELS
 from unrelu.proofs.table import TableDeterminacy, determine_table
 from unrelu.results.completion import Completion
@@ -56,9 +56,8 @@ class RectangularCompletion(Completion):
     def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         m, n = self.shape
         i = positions_checked(as_positions(rows, self.labels), m) % m
-        j = positions_checked(as_positions(cols, self.column_labels), n) % n
-        first, second = np.broadcast_arrays(i, j)
-        return first, second
+        j = positions_checked(as_positions(cols, self.column_labels, "column"), n) % n
+        return together(i, j)
 
     def _dense(self) -> Array:
         m, n = self.shape

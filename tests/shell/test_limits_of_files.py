@@ -161,7 +161,8 @@ def test_a_symmetric_matrix_takes_weights_and_noise(folder):
         (["--sigma", "1,2"], "error: --sigma must be one number, or a file with one per row, column or entry; got "
          "'1,2'\n"),
         (["--sigma", "0"], "error: --sigma must be finite numbers above 0, or left out to estimate the noise; got 0.0"),
-        (["--weights", "zero.csv"], "error: --weights must be finite numbers above 0, got 0;"),
+        (["--weights", "zero.csv"], "error: --weights must be finite numbers above 0, got 0 for column c0 and "
+         "11 more;"),
         (["--unknown", "mask.csv"], "error: mask.csv must carry the same labels in the same order, but differs from "
          "label 1 of the columns on\n"),
         (["--entry-range", "0,0.5"], "error: every seen entry must lie in --entry-range"),

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from unrelu.base.arrays import Array
+from unrelu.base.arrays import Array, Floats
 from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.data.inputs import same_axes
 from unrelu.data.labels import MOST_NAMED, Axes
@@ -71,12 +71,23 @@ def loss_of_noise(loss: Any, sigma: Any) -> tuple[Any, Any]:
     except (TypeError, ValueError):
         values = np.zeros(1)
     if not (np.isfinite(values).all() and (values > 0).all() and values.size):
-        came = f"{sigma!r}" if np.ndim(sigma) == 0 else f"{values[~(np.isfinite(values) & (values > 0))].flat[0]:g}"
+        came = f"{sigma!r}" if np.ndim(sigma) == 0 else _first_bad(sigma, values)
         raise InputError(f"sigma must be finite numbers above 0, or None to estimate the noise; got {came}")
     if values.ndim == 0:
         return Censored(float(values)), None
     typical = float(np.sqrt(np.mean(values**2)))
     return Censored(typical), sigma / typical if hasattr(sigma, "to_numpy") else values / typical
+
+
+def _first_bad(sigma: Any, values: Floats) -> str:
+    """The first number that is no noise level, and where it is: by the label of a series, else by its position."""
+    bad = np.argwhere(~(np.isfinite(values) & (values > 0)))
+    if not len(bad):
+        return "none"
+    place = tuple(int(index) for index in bad[0])
+    alone = place[0] if len(place) == 1 else place
+    labelled = len(place) == 1 and hasattr(sigma, "index") and not callable(sigma.index)
+    return f"{values[place]:g} at {sigma.index[alone] if labelled else alone}"
 
 
 def require_weighing(solver: Solver[Any], observations: Observations) -> None:

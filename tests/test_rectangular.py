@@ -284,6 +284,18 @@ def test_positions_that_do_not_belong_together_are_told_their_shapes():
             ask([0, 1, 2], [0, 1])
 
 
+def test_a_source_brings_the_labels_of_rows_and_of_columns():
+    M, X = planted(12, 9, 2)
+    source = ArraySource(X)
+    source.labels, source.column_labels = tuple(f"s{k}" for k in range(12)), tuple(f"c{k}" for k in range(9))
+    found = unrelu.complete_rectangular(source, 2, rng=0)
+    assert (found.labels, found.column_labels) == (source.labels, source.column_labels)
+    np.testing.assert_allclose(found.entries("s3", ["c8", "c0"]), M[3, [8, 0]], atol=1e-8)
+    source.column_labels = ("c0",)
+    with pytest.raises(unrelu.InputError, match=r"^column_labels of X must name each of its 9 columns, got 1 names$"):
+        unrelu.complete_rectangular(source, 2, rng=0)
+
+
 def test_the_truth_may_be_sparse():
     M, X = planted(12, 9, 2)
     found = unrelu.complete_rectangular(X, 2, truth=sp.csr_array(M), rng=0)

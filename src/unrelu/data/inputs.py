@@ -20,6 +20,9 @@ __all__ = ["read_mask", "read_table", "read_values", "same_axes", "same_label", 
 # What to do about a matrix that is not.
 SQUARE = "; complete_rectangular and certify_rectangular take a table of rows by columns"
 
+# What the labels of a source are labels of.
+SIDE = {"labels": "rows", "column_labels": "columns"}
+
 
 def square_size(data: Any, name: str) -> int:
     """N of an n×n matrix; anything else is refused."""
@@ -93,10 +96,15 @@ def read_table(X: Any, least: int = 1) -> tuple[Any, Axes]:
         data, rows, columns = read_values(X.values)[0], X.rows, X.columns
     elif hasattr(X, "to_numpy") and hasattr(X, "index") and hasattr(X, "columns"):
         data, rows, columns = _frame_values(X), tuple(X.index), tuple(X.columns)
+    elif isinstance(X, Source):
+        data, rows, columns = read_values(X)[0], X.labels, X.column_labels
     else:
         data, _ = read_values(X)
     if len(data.shape) != 2 or data.shape[0] < least or data.shape[1] == 0:
         raise InputError(f"X must be a table with rows and columns (2-D), got data of shape {data.shape}")
+    for name, labels, size in (("labels", rows, data.shape[0]), ("column_labels", columns, data.shape[1])):
+        if labels and len(labels) != size:
+            raise InputError(f"{name} of X must name each of its {size} {SIDE[name]}, got {len(labels)} names")
     return data, Axes((int(data.shape[0]), int(data.shape[1])), rows or None, columns or None)
 
 

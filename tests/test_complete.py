@@ -339,9 +339,12 @@ FRAME = pd.DataFrame(GOOD, index=["a", "b"], columns=["b", "a"])
     [
         (dict(X=[1.0, 2.0]), r"X must be a square matrix (2-D), got 1-D data of shape (2,)"),
         (dict(X=np.ones((2, 2, 2))), r"X must be a square matrix (2-D), got 3-D data of shape (2, 2, 2)"),
-        (dict(X=np.ones((2, 3))), r"X must be square, got 2 rows and 3 columns"),
+        (
+            dict(X=np.ones((2, 3))),
+            r"X must be square, got 2 rows and 3 columns; complete_rectangular and certify_rectangular take",
+        ),
         (dict(X=np.ones((0, 0))), r"X must have at least one row, got an empty matrix"),
-        (dict(X=[[1.0], [1.0, 2.0]]), r"X must be a square matrix of numbers, got rows of different lengths"),
+        (dict(X=[[1.0], [1.0, 2.0]]), r"X must be a matrix of numbers, got rows of different lengths"),
         (dict(X=np.ones((2, 2)) * 1j), r"X must be real, got complex dtype complex128"),
         (dict(X=np.array([["a", "b"], ["c", "d"]])), r"X must hold numbers, got dtype <U1; convert it"),
         (dict(X=np.ones((2, 2), bool)), r"got a boolean array; is this the mask rather than the values?"),
@@ -447,7 +450,7 @@ FRAME = pd.DataFrame(GOOD, index=["a", "b"], columns=["b", "a"])
         ),
         (
             dict(X=GOOD, truth=[[1.0], [1.0, 2.0]]),
-            r"truth must be a square matrix of numbers, got rows of different lengths",
+            r"truth must be a matrix of numbers, got rows of different lengths",
         ),
         (dict(X=GOOD, method=unrelu.GaussNewton), r"write GaussNewton() instead of the class"),
         (
@@ -456,7 +459,10 @@ FRAME = pd.DataFrame(GOOD, index=["a", "b"], columns=["b", "a"])
         ),
         (dict(X=GOOD, seen=np.ones(2)), r"unknown side seen"),
         (dict(X=GOOD, rng=True), r"rng must be an integer ≥ 0, a numpy Generator or None, got True"),
-        (dict(X=FRAME.iloc[:1]), r"X must be square, got 1 rows and 2 columns"),
+        (
+            dict(X=FRAME.iloc[:1]),
+            r"X must be square, got 1 rows and 2 columns; complete_rectangular and certify_rectangular take",
+        ),
         (
             dict(X=pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}, index=["a", "b"])),
             r"X must hold numbers, but column 'a' has dtype",

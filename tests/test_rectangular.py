@@ -261,6 +261,105 @@ def test_new_rows_are_completed_against_the_columns():
     np.testing.assert_allclose(found.new_rows(np.where(more >= 0, more, np.nan)), more, atol=1e-8)
 
 
+def test_a_start_that_is_none_is_told_of_pairs():
+    _, X = planted(12, 9, 2)
+    square = unrelu.complete(np.eye(3), 1, rng=0)
+    for start in (square, np.ones((21, 2))):
+        words = rf"a pair \(L, R\) of arrays, a RectangularCompletion, or a Start; got {type(start).__name__}$"
+        with pytest.raises(unrelu.InputError, match=words):
+            unrelu.complete_rectangular(X, 2, method="gauss-newton", start=start)
+
+
+def test_a_column_by_its_integer_label_is_told_where_it_is():
+    found, _ = columns_found((2001, 2002, 2003, 2004))
+    with pytest.raises(unrelu.InputError, match=r"of column 1: completion.column_labels.index\(2002\) finds it$"):
+        found.entries(0, 2002)
+
+
+def test_positions_that_do_not_belong_together_are_told_their_shapes():
+    square = unrelu.complete(np.ones((3, 3)), 1, rng=0)
+    sentence = r"^rows and cols must have shapes that broadcast against each other, got \(3,\) and \(2,\); write"
+    for ask in (columns_found()[0].entries, square.entries, square.factors.entries, square.bounds):
+        with pytest.raises(unrelu.InputError, match=sentence):
+            ask([0, 1, 2], [0, 1])
+
+
+def test_a_source_brings_the_labels_of_rows_and_of_columns():
+    M, X = planted(12, 9, 2)
+    source = ArraySource(X)
+    source.labels, source.column_labels = tuple(f"s{k}" for k in range(12)), tuple(f"c{k}" for k in range(9))
+    found = unrelu.complete_rectangular(source, 2, rng=0)
+    assert (found.labels, found.column_labels) == (source.labels, source.column_labels)
+    np.testing.assert_allclose(found.entries("s3", ["c8", "c0"]), M[3, [8, 0]], atol=1e-8)
+    source.column_labels = ("c0",)
+    with pytest.raises(unrelu.InputError, match=r"^column_labels of X must name each of its 9 columns, got 1 names$"):
+        unrelu.complete_rectangular(source, 2, rng=0)
+
+
+def test_the_truth_may_be_sparse():
+    M, X = planted(12, 9, 2)
+    found = unrelu.complete_rectangular(X, 2, truth=sp.csr_array(M), rng=0)
+    assert found.summary()["error"] < 1e-8
+
+
+def columns_found(columns=("a", "b", "c", "d")):
+    rng = np.random.default_rng(0)
+    R = rng.standard_normal((4, 2))
+    frame = pd.DataFrame(rng.standard_normal((30, 2)) @ R.T, columns=list(columns))
+    return unrelu.complete_rectangular(frame, 2, threshold=None, rng=0), rng.standard_normal((4, 2)) @ R.T
+
+
+def test_new_rows_go_by_the_labels_of_the_columns():
+    found, more = columns_found()
+    frame = pd.DataFrame(more, columns=list("abcd"), index=list("wxyz"))
+    pd.testing.assert_frame_equal(found.new_rows(frame), frame, atol=1e-8)
+    for other, column in ((frame[list("abdc")], 2), (frame.rename(columns={"b": "d"}), 1)):
+        sentence = (
+            f"^X must have the columns of the completed table in the same order, but column {column} is 'd' instead of "
+            rf"'{'abcd'[column]}'; pass X\[list\(completion.column_labels\)\]$"
+        )
+        with pytest.raises(unrelu.InputError, match=sentence):
+            found.new_rows(other)
+    years, more = columns_found((2001, 2002, 2003, 2004))
+    from_file = pd.DataFrame(more, columns=[2001, 2002, 2003, 2004])
+    np.testing.assert_allclose(years.new_rows(from_file), more, atol=1e-8)
+
+
+def test_new_rows_that_are_guesses_are_named():
+    found, more = columns_found()
+    more[1], more[2, 1:] = np.nan, np.nan
+    frame = pd.DataFrame(more, columns=list("abcd"), index=list("wxyz"))
+    sentence = (
+        "^nothing was seen of row x, completed with zeros; row y sees fewer than 2 independent columns, completed with "
+        "the least norm: the data do not determine what was not seen there$"
+    )
+    with pytest.warns(unrelu.CompletionWarning, match=sentence) as caught:
+        found.new_rows(frame)
+    assert [warning.filename for warning in caught] == [__file__]
+    with pytest.warns(unrelu.CompletionWarning, match="of row 1, .* row 2 sees"):
+        found.new_rows(more)
+
+
+def test_new_rows_are_read_as_the_table_was():
+    found, more = columns_found()
+    sparse = sp.coo_array((more[:, 1:].ravel(), (np.repeat(np.arange(4), 3), np.tile([1, 2, 3], 4))), shape=(4, 4))
+    np.testing.assert_allclose(found.new_rows(sparse), more, atol=1e-8)
+    assert found.new_rows(np.empty((0, 4))).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("X", "sentence"),
+    [
+        (np.ones((2, 5)), "^X must have the 4 columns of the completed table, got 5$"),
+        (np.ones(4), r"^X must be a table with rows and columns \(2-D\), got data of shape \(4,\)$"),
+        ([[1.0, np.inf, 0.0, 1.0]], r"^X must be finite where it was seen, got inf at \(0, 1\); write NaN where"),
+    ],
+)
+def test_new_rows_that_cannot_be_meant_get_one_sentence(X, sentence):
+    with pytest.raises(unrelu.InputError, match=sentence):
+        columns_found()[0].new_rows(X)
+
+
 def test_unknown_entries_say_nothing():
     M, X = planted(40, 25, 2)
     unknown = (M >= 0) & (np.random.default_rng(1).random(M.shape) < 0.2)
@@ -291,7 +390,20 @@ def test_nothing_is_certain_of_an_unknown_entry():
         (dict(X=np.full((4, 3), np.nan)), "X must have at least one seen entry"),
         (dict(X=-np.ones((9, 7))), "every seen entry must be ≥ threshold=0"),
         (dict(unknown=np.zeros((7, 9), bool)), r"unknown must have the shape of X, \(9, 7\), got \(7, 9\)"),
-        (dict(truth=np.ones((2, 2))), r"truth must be complete and finite, of the shape of X, \(9, 7\)"),
+        (dict(truth=np.ones((2, 2))), r"^truth must have the shape of X, \(9, 7\), got \(2, 2\)$"),
+        (dict(truth=[[1.0], [1.0, 2.0]]), "^truth must be a matrix of numbers, got rows of different lengths$"),
+        (dict(truth=np.ones((9, 7), bool)), "^truth must hold real numbers, got dtype bool$"),
+        (
+            dict(truth=np.ma.masked_array(np.ones((9, 7)), np.arange(63).reshape(9, 7) == 9)),
+            r"^truth must be complete and finite, got gaps at \(1, 2\)$",
+        ),
+        (
+            dict(
+                X=pd.DataFrame(np.ones((9, 7)), columns=list("abcdefg")),
+                truth=np.where(np.arange(7) < 2, np.nan, np.ones((9, 7))),
+            ),
+            r"^truth must be complete and finite, got gaps at \(0, a\), \(0, b\), \(1, a\), .* and 13 more$",
+        ),
         (dict(seen="up"), "side seen"),
     ],
 )

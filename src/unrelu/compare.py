@@ -20,6 +20,7 @@ from unrelu.base.arrays import Array
 from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number, unknown_name
 from unrelu.complete import complete
 from unrelu.data import planted as datasets
+from unrelu.data.labels import Axes
 from unrelu.data.observations import Observations
 from unrelu.data.sampling import relu
 from unrelu.kernels.memory import require_memory
@@ -211,7 +212,7 @@ def _given(X: Any, rank: Any, truth: Any, options: Mapping[str, Any]) -> Source:
     """The same matrix for every trial, checked once: what is wrong with it is no method's fault."""
     observations = Observations.of(X, **options)
     n = observations.size
-    truth = None if truth is None else truth_checked(truth, n, observations.labels)
+    truth = None if truth is None else truth_checked(truth, Axes.square(n, observations.labels))
     instance = _Instance(X, rank_checked(rank, n), observations.dtype, options, truth)
     return {"size": n, "rank": instance.rank, "sigma": None}, lambda seed: instance
 

@@ -33,7 +33,7 @@ from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.base.generators import generator_of
 from unrelu.base.tolerances import FLOOR_NOISELESS
-from unrelu.data.labels import listed_rows
+from unrelu.data.labels import Axes, listed_rows
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.data.terms import Terms, kept_terms
@@ -185,7 +185,7 @@ def complete(
     strategy = strategy_of(method, _given(start))
     loss_chosen, either = chosen_loss(loss, strategy, observations)
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
-    truth = None if truth is None else truth_checked(truth, n, observations.labels)
+    truth = None if truth is None else truth_checked(truth, Axes.square(n, observations.labels))
     pairs = pairs_checked(pairs)
     generator = generator_of(rng)
     _require_callable(callback)

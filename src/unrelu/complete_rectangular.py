@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unrelu.auto.choices import kernel_of, loss_of_noise, stopping_of
+from unrelu.auto.choices import kernel_of, loss_of_noise, stopping_of, truth_checked
 from unrelu.auto.rectangular import table_strategy
 from unrelu.auto.strategy import Once, Strategy
 from unrelu.auto.task import Attempts, Task
@@ -18,7 +18,7 @@ from unrelu.base.budget import budget
 from unrelu.base.errors import CompletionWarning, InputError, is_integer
 from unrelu.base.generators import generator_of
 from unrelu.complete import chosen_loss, found_by, without_noise
-from unrelu.data.inputs import read_table, same_axes
+from unrelu.data.inputs import read_table
 from unrelu.data.labels import listed_rows
 from unrelu.data.observations import Observations
 from unrelu.data.table_observations import table_observations
@@ -117,7 +117,7 @@ def complete_rectangular(
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
-    truth = None if truth is None else _truth_checked(truth, X, (m, n))
+    truth = None if truth is None else truth_checked(truth, read_table(X)[1])
     require_memory(2 * m * n * observations.dtype.itemsize, f"a {m}×{n} matrix")
     posed = without_noise(RectangularProblem(observations, int(rank), loss_chosen, kernel_of(kernel)), either)
     with Bar(posed, stopping) if progress else nullcontext() as bar:
@@ -157,14 +157,6 @@ def _given(start: Any, shape: tuple[int, int], rank: int) -> Any:
             f"start must be a pair (L, R) of arrays of shapes {shapes}, got {' and '.join(map(str, came))}"
         )
     return Given(np.vstack(start), name=name)
-
-
-def _truth_checked(truth: Any, X: Any, shape: tuple[int, int]) -> Any:
-    values = np.asarray(truth)
-    if values.shape != shape or values.dtype.kind not in "fiu" or not np.isfinite(values).all():
-        raise InputError(f"truth must be complete and finite, of the shape of X, {shape}; got {values.shape}")
-    same_axes(truth, read_table(X)[1], "truth")
-    return values
 
 
 def _warn_of_empty(observations: Observations) -> None:

@@ -153,7 +153,7 @@ def test_sparse_matrices_have_limits_too():
         (dict(threshold=(3.0, 9.0), seen="between"), r"the first being 2 although entries outside 3 to 9 go unseen"),
         (
             dict(threshold=(1.0, -1.0), seen="outside"),
-            r"^threshold must be a pair \(low, high\), and low is above high for some entries; swap the two$",
+            r"^threshold must be a pair \(low, high\), and low is above high; swap the two$",
         ),
         (
             dict(threshold=(1.0, -1.0)),
@@ -170,7 +170,10 @@ def test_sparse_matrices_have_limits_too():
             r"^threshold must be a number or have shape \(n, 1\).*n = 3; got shape \(3, 2",
         ),
         (dict(threshold=np.ones((2, 2, 2))), r"^threshold must be a number or have shape .*; got shape \(2, 2, 2\)$"),
-        (dict(threshold=[[1.0, nan, 1.0]]), r"^threshold must not be NaN; write inf where an entry has no limit$"),
+        (
+            dict(threshold=[[1.0, nan, 1.0]]),
+            r"^threshold must not be NaN, as it is for column 1; write inf where an entry has no limit$",
+        ),
         (dict(threshold=[["a", "b", "c"]]), r"^threshold must hold numbers, got list that does not; convert it first$"),
         (dict(threshold=inf), r"^threshold must be a finite number, or None if absence says nothing; got inf$"),
         (dict(seen="inside"), r"^unknown side seen 'inside'; .*accepted: above, below, between, outside$"),
@@ -193,14 +196,18 @@ def test_sparse_matrices_have_limits_too():
         ),
         (
             dict(weights=np.zeros((3, 1))),
-            r"^weights must be finite numbers above 0, got 0; mark entries to be left out",
+            r"^weights must be finite numbers above 0, got 0 for row 0 and 2 more; mark entries to be left out "
+            r"with NaN in X, and as unknown=, for absence says something$",
         ),
-        (dict(weights=-np.ones((3, 3))), r"^weights must be finite numbers above 0, got -1; mark"),
-        (dict(weights=[[1.0, inf, 1.0]]), r"^weights must be finite numbers above 0, got inf; mark"),
+        (
+            dict(weights=-np.ones((3, 3))),
+            r"^weights must be finite numbers above 0, got -1 for entry \(0, 0\) and 8 more; mark",
+        ),
+        (dict(weights=[[1.0, inf, 1.0]]), r"^weights must be finite numbers above 0, got inf for column 1; mark"),
         (dict(weights=np.ones(3)), r"^weights is a vector of 3 numbers, which for a square matrix may be one per row"),
         (dict(weights=np.ones((2, 3))), r"^weights must be a number or have shape .*; got shape \(2, 3\)$"),
         (dict(sigma=0.0), r"^sigma must be finite numbers above 0, or None to estimate the noise; got 0.0$"),
-        (dict(sigma=[[1.0, -2.0, 1.0]]), r"^sigma must be finite numbers above 0, or None .*; got -2$"),
+        (dict(sigma=[[1.0, -2.0, 1.0]]), r"^sigma must be finite numbers above 0, or None .*; got -2 at \(0, 1\)$"),
         (dict(sigma="large"), r"^sigma must be finite numbers above 0, or None .*; got 'large'$"),
         (dict(sigma=np.ones((3, 2)) + np.eye(3, 2)), r"^sigma must be a number or have shape .*; got shape \(3, 2\)$"),
         (

@@ -38,7 +38,7 @@ def test_a_loaded_completion_asks_the_same_witnesses(one, two, tmp_path):
 
 def test_a_loaded_one_with_two_factors_refuses_error_bars_as_the_live_one_does(two, tmp_path):
     for found in (two, loaded(two, tmp_path), loaded(two, tmp_path).with_data(two.source)):
-        with pytest.raises(unrelu.InputError, match="this one has two factors"):
+        with pytest.raises(unrelu.InputError, match="one factor and for tables; this one is square and has two"):
             found.standard_errors(0, 1, X=two.source)
 
 

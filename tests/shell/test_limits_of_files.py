@@ -161,7 +161,8 @@ def test_a_symmetric_matrix_takes_weights_and_noise(folder):
         (["--sigma", "1,2"], "error: --sigma must be one number, or a file with one per row, column or entry; got "
          "'1,2'\n"),
         (["--sigma", "0"], "error: --sigma must be finite numbers above 0, or left out to estimate the noise; got 0.0"),
-        (["--weights", "zero.csv"], "error: --weights must be finite numbers above 0, got 0;"),
+        (["--weights", "zero.csv"], "error: --weights must be finite numbers above 0, got 0 for column c0 and "
+         "11 more;"),
         (["--unknown", "mask.csv"], "error: mask.csv must carry the same labels in the same order, but differs from "
          "label 1 of the columns on\n"),
         (["--entry-range", "0,0.5"], "error: every seen entry must lie in --entry-range"),
@@ -179,3 +180,90 @@ def test_what_is_wrong_with_those_of_a_table_is_said_in_one_sentence(folder, sai
     assert done.exit_code == 2
     assert done.stderr.startswith(sentence)
     assert done.stderr.count("\n") == 1
+
+
+# --- which numbers are labels -----------------------------------------------------------------------------------------
+
+
+def four_columns(labelled):
+    rng = np.random.default_rng(3)
+    M = 3 + rng.standard_normal((15, 1)) @ rng.standard_normal((1, 4))
+    return np.where(np.array([2.5, 3.0, 2.8, 2.0]) <= M, M, np.nan), (COLUMNS[:4] if labelled else None)
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("9,2,2,2,2\n", "1x5"),
+        (",2,2,2,2\n", "1x5"),
+        ("x,a,b,c,d\n9,2,2,2,2\n", "1x5"),
+        ("9\n" + "2\n" * 15, "16x1"),
+        ("z,9\n" + "".join(f"q{k},2\n" for k in range(15)), "16x1"),
+    ],
+)
+def test_a_number_is_no_label(folder, text, shape, labelled):
+    X, columns = four_columns(labelled)
+    write(folder / "x.csv", X, ROWS[:15] if labelled else None, columns)
+    (folder / "limits.csv").write_text(text)
+    for option in ("--threshold", "--weights", "--sigma"):
+        done = run("complete", "x.csv", "-r", 1, "-o", "out.npy", option, "limits.csv")
+        assert done.exit_code == 2
+        assert done.stderr.endswith(f"of shape 15x1, 1x4 or 15x4; got {shape}\n")
+
+
+def test_numbers_are_labels_where_they_are_those_of_the_matrix(folder):
+    X, _ = four_columns(labelled=False)
+    years = ["2001", "2002", "2003", "2004"]
+    write(folder / "x.csv", X, [f"s{k}" for k in range(15)], years)
+    for text in ("2001,2002,2003,2004\n2,2,2,2\n", ",2001,2002,2003,2004\n0,2,2,2,2\n"):
+        (folder / "limits.csv").write_text(text)
+        done = run("complete", "x.csv", "-r", 2, "-o", "out.npy", "--header", "--threshold", "limits.csv")
+        assert done.exit_code in (0, 1), done.output
+    (folder / "limits.csv").write_text("2001,2002,2004,2003\n2,2,2,2\n")
+    done = run("complete", "x.csv", "-r", 2, "-o", "out.npy", "--header", "--threshold", "limits.csv")
+    assert done.stderr.endswith("of shape 15x1, 1x4 or 15x4; got 2x4\n")
+
+
+@pytest.mark.parametrize("corner", ["", ",0\n", ",limit\n", "column,limit\n"])
+@pytest.mark.parametrize("of", ["rows", "columns", "columns of as many"])
+def test_one_labelled_number_per_line(folder, of, corner):
+    M, X, _ = table(lambda M: np.zeros((1, 1)))
+    rows, columns, size = ROWS, COLUMNS, 12 if of.endswith("many") else 30
+    M, X, rows = M[:size], X[:size], rows[:size]
+    axis = 1 if of == "rows" else 0
+    threshold = np.quantile(M, 0.3, axis=axis, keepdims=True)
+    write(folder / "x.csv", np.where(threshold <= M, M, np.nan), rows, columns)
+    names = rows if of == "rows" else columns
+    lines = [f"{name},{limit!r}" for name, limit in zip(names, threshold.ravel().tolist(), strict=True)]
+    (folder / "limits.csv").write_text(corner + "\n".join(lines) + "\n")
+    write(folder / "whole.csv", np.broadcast_to(threshold, M.shape), rows, columns)
+    found = {}
+    for limits in ("limits.csv", "whole.csv"):
+        done = run(
+            "complete",
+            "x.csv",
+            "-r",
+            2,
+            "-o",
+            "out.npy",
+            "--table",
+            "--fit",
+            "--keep-undetermined",
+            "--threshold",
+            limits,
+        )
+        assert done.exit_code == 0, done.output
+        found[limits] = np.load(folder / "out.npy")
+    np.testing.assert_allclose(found["limits.csv"], found["whole.csv"], atol=1e-8)
+
+
+def test_one_number_per_line_that_could_be_anything_is_refused(folder):
+    X, columns = four_columns(labelled=True)
+    write(folder / "x.csv", X, ROWS[:15], columns)
+    (folder / "limits.csv").write_text("c0,1\nc1,1\nc3,1\nc2,1\n")
+    done = run("complete", "x.csv", "-r", 1, "-o", "out.npy", "--threshold", "limits.csv")
+    assert done.stderr == (
+        "error: limits.csv must hold one threshold per row, per column or per entry, of shape 15x1, 1x4 or 15x4; got "
+        "4x1; write one per column as one line of 4 numbers, or with the labels of the columns in their order\n"
+    )

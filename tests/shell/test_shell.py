@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from dataclasses import fields, replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -637,6 +638,33 @@ def test_a_table_by_a_named_method(table_file, method, start):
     assert done.exit_code == 0, done.stderr
     assert f"30×12 table, rank 3, by {method} from the {start} start" in done.stdout
     np.testing.assert_allclose(pd.read_csv(folder / "out.csv", index_col=0).to_numpy(), M, atol=1e-5)
+
+
+@pytest.mark.parametrize("seconds", [(), ("--max-seconds", "1e-9")])
+def test_programs_are_told_which_columns_are_not_determined(table_file, seconds, monkeypatch):
+    monkeypatch.setattr("unrelu.shell.answer.GRACE", 1e-9)
+    _, folder = table_file
+    frame = pd.read_csv(folder / "table.csv", index_col=0)
+    frame.loc["s4"], frame["c7"] = np.nan, np.nan
+    frame.to_csv(folder / "holes.csv")
+    told = json.loads(shell("complete", "holes.csv", "-r", 3, "-o", "out.csv", "--json", *seconds).stdout)
+    everything = list(frame.index), list(frame.columns)
+    expected = everything if seconds else (["s4"], ["c7"])
+    assert (told["not_determined"], told["columns_not_determined"]) == expected
+
+
+def test_certify_says_warnings_as_complete_does(table_file):
+    _, folder = table_file
+    frame = pd.read_csv(folder / "table.csv", index_col=0)
+    frame.loc["s4"] = np.nan
+    frame.to_csv(folder / "holes.csv")
+    fact = "nothing was seen of row s4; completed as well as may be, which the data do not determine"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        done = shell("certify", "holes.csv", "-r", 3)
+        told = json.loads(shell("certify", "holes.csv", "-r", 3, "--json").stdout)
+    assert f"warning: {fact}\n" in done.stderr
+    assert told["warnings"] == [fact]
 
 
 def test_a_method_that_is_not_for_tables_says_why(table_file):

@@ -210,13 +210,23 @@ def test_what_is_said_of_the_labels_holds_for_the_truth_as_well(folder, named):
          "x.csv has positive numbers on its diagonal, 1 the first, where distances have zeros; these look like "
          "similarities, which unrelu complete is for"),
         ("1,2,3,4\n1,2,3,4\n", ["compare", "x.csv", "-r", 1],
-         "x.csv must be square, got 2 rows and 4 columns; what is completed are similarities, with a row and a column "
-         "for every item"),
+         "x.csv must be square, got 2 rows and 4 columns; this command takes symmetric matrices only\n"),
+        (",a,b\nx,1,0\ny,0,1\n", ["complete", "x.csv", "-r", 1, "-o", "o.csv"],
+         "label 1 is 'x' for the row and 'a' for the column; sort one like the other; say --table if it is one of rows "
+         "by columns\n"),
+        (",a,b\nx,1,0\ny,0,1\n", ["compare", "x.csv", "-r", 1],
+         "label 1 is 'x' for the row and 'a' for the column; sort one like the other; this command takes symmetric "
+         "matrices only\n"),
+        ("1,4\n4,1\n", ["complete", "x.csv", "-r", 1, "-o", "o.csv", "--entry-range=-1,3"],
+         "every seen entry must lie in --entry-range=-1,3, but 2 do not, at (0, 1), (1, 0), the first being 4; widen "
+         "--entry-range, or leave it out\n"),
+        ("1,0\n0,1\n", ["complete", "x.csv", "-r", 1, "-o", "o.csv", "--loss", "one-sided", "--sigma", 1],
+         "--sigma is the noise of --loss censored, got --loss one-sided besides; drop one of them\n"),
     ],
 )  # fmt: skip
 def test_advice_is_for_the_shell(folder, text, arguments, words):
     (folder / "x.csv").write_text(text)
-    assert words in refused(*arguments)
+    assert words in refused(*arguments) + "\n"
     assert [path.name for path in folder.iterdir()] == ["x.csv"]
 
 

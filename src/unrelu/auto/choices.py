@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from unrelu.base.arrays import Array
-from unrelu.base.errors import InputError, is_integer, is_number, positions, unknown_name
-from unrelu.data.inputs import same_labels
+from unrelu.base.arrays import Array, Floats
+from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
+from unrelu.data.inputs import same_axes
+from unrelu.data.labels import MOST_NAMED, Axes
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel, kernel_for
 from unrelu.loop.stopping import MaxIterations, StoppingRule
@@ -70,12 +71,23 @@ def loss_of_noise(loss: Any, sigma: Any) -> tuple[Any, Any]:
     except (TypeError, ValueError):
         values = np.zeros(1)
     if not (np.isfinite(values).all() and (values > 0).all() and values.size):
-        came = f"{sigma!r}" if np.ndim(sigma) == 0 else f"{values[~(np.isfinite(values) & (values > 0))].flat[0]:g}"
+        came = f"{sigma!r}" if np.ndim(sigma) == 0 else _first_bad(sigma, values)
         raise InputError(f"sigma must be finite numbers above 0, or None to estimate the noise; got {came}")
     if values.ndim == 0:
         return Censored(float(values)), None
     typical = float(np.sqrt(np.mean(values**2)))
     return Censored(typical), sigma / typical if hasattr(sigma, "to_numpy") else values / typical
+
+
+def _first_bad(sigma: Any, values: Floats) -> str:
+    """The first number that is no noise level, and where it is: by the label of a series, else by its position."""
+    bad = np.argwhere(~(np.isfinite(values) & (values > 0)))
+    if not len(bad):
+        return "none"
+    place = tuple(int(index) for index in bad[0])
+    alone = place[0] if len(place) == 1 else place
+    labelled = len(place) == 1 and hasattr(sigma, "index") and not callable(sigma.index)
+    return f"{values[place]:g} at {sigma.index[alone] if labelled else alone}"
 
 
 def require_weighing(solver: Solver[Any], observations: Observations) -> None:
@@ -89,8 +101,10 @@ def require_weighing(solver: Solver[Any], observations: Observations) -> None:
     )
 
 
-def choose(what: str, value: Any, table: Mapping[str, type[Named]], kind: type[Named], default: str) -> Named:
-    """The object that a name, or a configured object, stands for."""
+def choose(
+    what: str, value: Any, table: Mapping[str, type[Named]], kind: type[Named], default: str, others: str = ""
+) -> Named:
+    """The object that a name, or a configured object, stands for; ``others`` says what else could have been given."""
     if isinstance(value, kind):
         return value
     accepted = [*(["auto"] if default or what != "method" else []), *table]
@@ -101,7 +115,6 @@ def choose(what: str, value: Any, table: Mapping[str, type[Named]], kind: type[N
         return table[name]()
     if isinstance(value, type) and issubclass(value, kind):
         raise InputError(f"{what} must be a name or a configured object; write {value.__name__}() instead of the class")
-    others = ", an array of shape (n, rank), a Completion" if what == "start" else ""
     raise InputError(
         f"{what} must be one of {', '.join(accepted)}{others}, or a {kind.__name__}; got {type(value).__name__}"
     )
@@ -183,18 +196,25 @@ def stopping_of(tol: Any, max_iter: Any, solver: Solver[Any], dtype: np.dtype[An
     return solver.rule(tol, dtype) | limit
 
 
-def truth_checked(truth: Any, n: int, labels: tuple[Any, ...] | None) -> Array:
-    """The truth as an array, if it is one and complete."""
-    same_labels(truth, labels, "truth")
+def truth_checked(truth: Any, axes: Axes) -> Array:
+    """The truth of a matrix with these axes as an array, if it is one and complete.
+
+    Examples
+    --------
+    >>> truth_checked([[1.0, 2.0]], Axes((1, 2)))
+    array([[1., 2.]])
+    """
+    same_axes(truth, axes, "truth")
     try:
         values = truth.toarray() if sp.issparse(truth) else np.asarray(truth)
     except ValueError:
-        raise InputError("truth must be a square matrix of numbers, got rows of different lengths") from None
+        raise InputError("truth must be a matrix of numbers, got rows of different lengths") from None
     if values.dtype.kind not in "fiu":
         raise InputError(f"truth must hold real numbers, got dtype {values.dtype}")
-    if values.shape != (n, n):
-        raise InputError(f"truth must have the shape of X, ({n}, {n}), got {values.shape}")
-    if np.ma.is_masked(truth) or not np.isfinite(values).all():
-        where = np.argwhere(np.ma.getmaskarray(truth) if np.ma.is_masked(truth) else ~np.isfinite(values))
-        raise InputError(f"truth must be complete and finite, got gaps at {positions(where, len(where))}")
+    if values.shape != axes.shape:
+        raise InputError(f"truth must have the shape of X, {axes.shape}, got {values.shape}")
+    gaps = ~np.isfinite(values) | np.ma.getmaskarray(truth) if np.ma.is_masked(truth) else ~np.isfinite(values)
+    if gaps.any():
+        first = np.argwhere(gaps)[:MOST_NAMED].tolist()
+        raise InputError(f"truth must be complete and finite, got gaps at {axes.placed(first, int(gaps.sum()))}")
     return values

@@ -115,7 +115,9 @@ def _starting_factors(
     if start is None or (observations.norm == 0 and not given and _zero_fits(observations)):
         factor = np.zeros((n, rank), dtype)
         return (factor, factor), "zero"
-    chosen = choose("start", start, STARTS, Start, "")
+    of_table = observations.source.cut is not None
+    others = "a pair (L, R) of arrays, a Rectangular" if of_table else "an array of shape (n, rank), a "
+    chosen = choose("start", start, STARTS, Start, "", f", {others}Completion")
     left, right = chosen.pair(observations, rank, rng)
     for side in (left, right):
         if np.shape(side) != (n, rank) or not np.isfinite(side).all():

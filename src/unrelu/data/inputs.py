@@ -18,10 +18,10 @@ from unrelu.data.table import Table
 __all__ = ["read_mask", "read_table", "read_values", "same_axes", "same_label", "same_labels", "square_size"]
 
 # What to do about a matrix that is not.
-SQUARE = (
-    "; what is completed are similarities, with a row and a column for every item (of a table of items by features, "
-    "their inner products, say)"
-)
+SQUARE = "; complete_rectangular and certify_rectangular take a table of rows by columns"
+
+# What the labels of a source are labels of.
+SIDE = {"labels": "rows", "column_labels": "columns"}
 
 
 def square_size(data: Any, name: str) -> int:
@@ -50,7 +50,7 @@ def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
         return data, X.rows or X.columns
     if sp.issparse(X):
         if X.ndim != 2:
-            raise InputError(f"X must be a square matrix (2-D), got {X.ndim}-D sparse data of shape {X.shape}")
+            raise InputError(f"X must be a matrix (2-D), got {X.ndim}-D sparse data of shape {X.shape}")
         data = _canonical(X)
         values = _floats(data.data, "X")
         keep = ~np.isnan(values)
@@ -64,12 +64,12 @@ def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
         return _from_frame(X)
     if isinstance(X, np.ma.MaskedArray):
         if X.ndim != 2:
-            raise InputError(f"X must be a square matrix (2-D), got {X.ndim}-D data of shape {X.shape}")
+            raise InputError(f"X must be a matrix (2-D), got {X.ndim}-D data of shape {X.shape}")
         return _floats(X.data, "X", copy=True, hide=np.ma.getmaskarray(X)), None
     try:
         array = np.asarray(X)
     except ValueError:
-        raise InputError("X must be a square matrix of numbers, got rows of different lengths") from None
+        raise InputError("X must be a matrix of numbers, got rows of different lengths") from None
     return _floats(array, "X"), None
 
 
@@ -89,17 +89,22 @@ def _canonical(X: Any) -> Any:
     return data
 
 
-def read_table(X: Any) -> tuple[Any, Axes]:
-    """The values of a rectangular matrix, with the labels of its rows and of its columns if it has any."""
+def read_table(X: Any, least: int = 1) -> tuple[Any, Axes]:
+    """The values of a rectangular matrix of so many rows at least, with the labels it has of rows and of columns."""
     rows = columns = None
     if isinstance(X, Table):
         data, rows, columns = read_values(X.values)[0], X.rows, X.columns
     elif hasattr(X, "to_numpy") and hasattr(X, "index") and hasattr(X, "columns"):
         data, rows, columns = _frame_values(X), tuple(X.index), tuple(X.columns)
+    elif isinstance(X, Source):
+        data, rows, columns = read_values(X)[0], X.labels, X.column_labels
     else:
         data, _ = read_values(X)
-    if len(data.shape) != 2 or 0 in data.shape:
+    if len(data.shape) != 2 or data.shape[0] < least or data.shape[1] == 0:
         raise InputError(f"X must be a table with rows and columns (2-D), got data of shape {data.shape}")
+    for name, labels, size in (("labels", rows, data.shape[0]), ("column_labels", columns, data.shape[1])):
+        if labels and len(labels) != size:
+            raise InputError(f"{name} of X must name each of its {size} {SIDE[name]}, got {len(labels)} names")
     return data, Axes((int(data.shape[0]), int(data.shape[1])), rows or None, columns or None)
 
 

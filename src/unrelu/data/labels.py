@@ -60,8 +60,28 @@ class Axes:
         shown = [f"({rows[i]}, {columns[j]})" for i, j in entries]
         return ", ".join(shown) + (f" and {total - len(shown)} more" if total > len(shown) else "")
 
+    def first_of(self, marked: NDArray[np.bool_]) -> str:
+        """Which row, column or entry is the first that is marked, by numbers of one of :attr:`shapes`.
 
-def as_positions(index: Any, labels: tuple[Any, ...] | None) -> Any:
+        Examples
+        --------
+        >>> Axes((2, 3), columns=("a", "b", "c")).first_of(np.array([[False, True, True]]))
+        ' for column b and 1 more'
+        >>> Axes((2, 3)).first_of(np.array([[False, True, False], [False, False, False]]))
+        ' for entry (0, 1)'
+        """
+        if marked.size == 1:
+            return ""
+        i, j = (int(place) for place in np.argwhere(marked)[0])
+        more = int(np.count_nonzero(marked)) - 1
+        row, column = label_or_position(i, self.rows), label_or_position(j, self.columns)
+        where = f"entry ({row}, {column})"
+        if 1 in marked.shape and marked.shape != self.shape:
+            where = f"row {row}" if marked.shape[1] == 1 else f"column {column}"
+        return f" for {where}" + (f" and {more} more" if more else "")
+
+
+def as_positions(index: Any, labels: tuple[Any, ...] | None, what: str = "row") -> Any:
     """An index whose labels are replaced by the positions of their rows; integers are positions and stay.
 
     Parameters
@@ -69,6 +89,8 @@ def as_positions(index: Any, labels: tuple[Any, ...] | None) -> Any:
     index : label, position, or array or list of them
     labels : tuple or None
         Those of the rows.
+    what : {"row", "column"}
+        What they are labels of.
 
     Examples
     --------
@@ -82,7 +104,7 @@ def as_positions(index: Any, labels: tuple[Any, ...] | None) -> Any:
     unrelu.base.errors.InputError: integers are positions, 0 to 1, also where labels are integers; got 1005, which is
     the label of row 1: completion.labels.index(1005) finds it
     """
-    _refuse_integer_labels(index, labels or ())
+    _refuse_integer_labels(index, labels or (), what)
     places: dict[Any, list[int]] = {}
     for place, label in enumerate(labels or ()):
         if not is_integer(label):  # integers are positions
@@ -95,7 +117,7 @@ def as_positions(index: Any, labels: tuple[Any, ...] | None) -> Any:
     return index
 
 
-def _refuse_integer_labels(index: Any, labels: tuple[Any, ...]) -> None:
+def _refuse_integer_labels(index: Any, labels: tuple[Any, ...], what: str) -> None:
     """Refuse an integer that is no position and the label of a row, and say which."""
     if not any(map(is_integer, labels)):
         return
@@ -106,9 +128,10 @@ def _refuse_integer_labels(index: Any, labels: tuple[Any, ...]) -> None:
     beyond = (one for one in given if is_integer(one) and not -len(labels) <= one < len(labels))
     wrong = next((one for one in beyond if one in labels), None)
     if wrong is not None:
+        kept = "column_labels" if what == "column" else "labels"
         raise InputError(
             f"integers are positions, 0 to {len(labels) - 1}, also where labels are integers; got {wrong}, which is "
-            f"the label of row {labels.index(wrong)}: completion.labels.index({wrong}) finds it"
+            f"the label of {what} {labels.index(wrong)}: completion.{kept}.index({wrong}) finds it"
         )
 
 

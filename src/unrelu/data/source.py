@@ -30,7 +30,8 @@ AT_ONCE = 64
 class Source:
     """Values by blocks, NaN where nothing was seen. A subclass has ``shape``, ``dtype`` and :meth:`block`.
 
-    All other methods are made of these, and may be overridden by a source that knows a quicker way.
+    All other methods are made of these, and may be overridden by a source that knows a quicker way. ``labels`` names
+    the rows, and ``column_labels`` the columns of a table, if they have names.
 
     Examples
     --------
@@ -51,8 +52,10 @@ class Source:
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    # Names of the rows and columns, if they have any.
+    # Names of the rows, if they have any; of a symmetric matrix those of the columns too.
     labels: tuple[Any, ...] | None = None
+    # Names of the columns of a table, if they have any.
+    column_labels: tuple[Any, ...] | None = None
     # Whether blocks may be asked for by several threads at once; else only the caller's own asks.
     thread_safe: ClassVar[bool] = False
     # Whether a block is there already and costs nothing to read, so that it may be read again and again.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,8 +67,8 @@ def settled(terms: Terms, axes: Axes) -> Terms:
         terms.seen,
         terms.unknown,
         read_range(terms.entry_range),
-        _positive(terms.weights, "weights", axes),
-        _positive(terms.spread, "sigma", axes),
+        _positive(terms.weights, "weights", axes, limited=terms.threshold is not None),
+        _positive(terms.spread, "sigma", axes, limited=terms.threshold is not None),
     )
 
 
@@ -108,15 +109,17 @@ def kept_terms(said: Terms) -> dict[str, Any]:
     }
 
 
-def _positive(values: Any, name: str, axes: Axes) -> Array | None:
+def _positive(values: Any, name: str, axes: Axes, *, limited: bool) -> Array | None:
     """Numbers above 0, one per row, column or entry; None where they are all the same."""
     if values is None:
         return None
     array = _numbers(values, name, axes)
-    if not np.isfinite(array).all() or (array <= 0).any():
-        bad = array[~(np.isfinite(array) & (array > 0))].flat[0]
+    bad = ~(np.isfinite(array) & (array > 0))
+    if bad.any():
+        also = ", and as unknown=, for absence says something" if limited else ""
         raise InputError(
-            f"{name} must be finite numbers above 0, got {bad:g}; mark entries to be left out with NaN in X"
+            f"{name} must be finite numbers above 0, got {array[bad].flat[0]:g}{axes.first_of(bad)}; mark entries to "
+            f"be left out with NaN in X{also}"
         )
     if array.size == 1 or (array == array.flat[0]).all():
         return None
@@ -142,7 +145,7 @@ def _one(threshold: Any, axes: Axes) -> float | Array:
         )
     if np.ndim(threshold) == 0 and not is_number(threshold):
         raise InputError(f"threshold must be a finite number, or None if absence says nothing; got {threshold!r}")
-    return float(threshold) if np.ndim(threshold) == 0 else _numbers(threshold, "threshold", axes)
+    return float(threshold) if np.ndim(threshold) == 0 else _ends(threshold, "threshold", axes)
 
 
 def _pair(threshold: Any, seen: str, axes: Axes) -> tuple[Any, Any]:
@@ -152,12 +155,25 @@ def _pair(threshold: Any, seen: str, axes: Axes) -> tuple[Any, Any]:
             f"threshold must be a pair (low, high) for seen={seen!r}, each a number or an array; got {came}"
         )
     low, high = (
-        float(end) if is_number(end) else _numbers(end, f"the {which} one of threshold", axes)
+        float(end) if is_number(end) else _ends(end, f"the {which} one of threshold", axes)
         for which, end in zip(("first", "second"), threshold, strict=True)
     )
-    if np.any(np.asarray(low) > np.asarray(high)):
-        raise InputError("threshold must be a pair (low, high), and low is above high for some entries; swap the two")
+    swapped = np.atleast_2d(np.asarray(low) > np.asarray(high))
+    if swapped.any():
+        where = axes.first_of(swapped)
+        raise InputError(f"threshold must be a pair (low, high), and low is above high{where}; swap the two")
     return low, high
+
+
+def _ends(values: Any, name: str, axes: Axes) -> Floats:
+    """Where entries go unseen: numbers that may be infinite."""
+    array = _numbers(values, name, axes)
+    blank = np.isnan(array)
+    if blank.any():
+        raise InputError(
+            f"{name} must not be NaN, as it is{axes.first_of(blank)}; write inf where an entry has no limit"
+        )
+    return array
 
 
 def _numbers(values: Any, name: str, axes: Axes) -> Floats:
@@ -175,8 +191,6 @@ def _numbers(values: Any, name: str, axes: Axes) -> Floats:
         array = _lined_up(array, name, axes, goes_by)
     if not _fits(array.shape, axes):
         raise InputError(f"{name} must be a number or have shape {axes.shapes}; got shape {array.shape}")
-    if np.isnan(array).any():
-        raise InputError(f"{name} must not be NaN; write inf where an entry has no limit")
     return array
 
 
@@ -216,6 +230,7 @@ def _compared(values: Any, name: str, axes: Axes) -> str | None:
     if not fits:
         for side, labels in known.items():
             _require_labels(index, labels, name, ("index", side), axes)
+        _require_as_many(index, known, name, axes)
     return fits[0] if len(fits) == 1 else None
 
 
@@ -240,6 +255,23 @@ def _require_labels(
             f"{name} must carry the labels of X in the same order, but label {wrong} of its {sides[0]} is "
             f"{theirs[wrong]!r} and that of {mine} is {labels[wrong]!r}; reindex it, or pass {name}.to_numpy()"
         )
+
+
+def _require_as_many(theirs: tuple[Any, ...], known: dict[str, tuple[Any, ...]], name: str, axes: Axes) -> None:
+    """Name the label that is too much or missing in a series, by the side of X with which it shares most labels."""
+    written = [str(label) for label in theirs]
+    shared = {side: len(set(written).intersection(map(str, labels))) for side, labels in known.items()}
+    side = max(shared, key=shared.__getitem__, default="")
+    if not side or not shared[side]:
+        return
+    mine, times = {str(label) for label in known[side]}, Counter(written)
+    extra = next((f"{label!r} is none of them" for label in theirs if str(label) not in mine), "")
+    missing = next((f"{label!r} is missing" for label in known[side] if str(label) not in times), "")
+    twice = next((f"{label!r} stands there twice" for label in theirs if times[str(label)] > 1), "")
+    what = extra or missing or twice
+    if what:
+        of = "X" if axes.alike else f"the {side} of X"
+        raise InputError(f"{name} must carry the labels of {of} in the same order, but {what}; reindex it")
 
 
 def _limits_checked(limits: Limits, seen: str, axes: Axes) -> Limits:

@@ -25,6 +25,7 @@ __all__ = [
     "positions_checked",
     "products_apart",
     "relative_error",
+    "together",
 ]
 
 
@@ -70,7 +71,7 @@ class Factors:
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> Array:
         """Entries at integer positions that broadcast against each other."""
         m, n = self.shape
-        i, j = np.broadcast_arrays(positions_checked(rows, m), positions_checked(cols, n))
+        i, j = together(positions_checked(rows, m), positions_checked(cols, n))
         result: Array = np.einsum("...k,...k->...", self.left[i], self.right[j])
         return result
 
@@ -171,7 +172,7 @@ def entries(U: Array, rows: ArrayLike, cols: ArrayLike) -> Array:
     >>> entries(np.array([[1.0], [2.0], [3.0]]), [0, 1], [2, 2])
     array([3., 6.])
     """
-    i, j = np.broadcast_arrays(positions_checked(rows, len(U)), positions_checked(cols, len(U)))
+    i, j = together(positions_checked(rows, len(U)), positions_checked(cols, len(U)))
     result: Array = np.einsum("...k,...k->...", U[i], U[j])
     return result
 
@@ -186,6 +187,18 @@ def positions_checked(index: ArrayLike, n: int) -> NDArray[np.intp]:
     if places.min() < -n or places.max() >= n:
         raise InputError(f"rows and cols must be positions below {n}, got {places.min()} to {places.max()}")
     return places.astype(np.intp)
+
+
+def together(rows: NDArray[np.intp], cols: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Positions of rows and of columns that belong together, if they broadcast against each other."""
+    try:
+        i, j = np.broadcast_arrays(rows, cols)
+    except ValueError:
+        raise InputError(
+            f"rows and cols must have shapes that broadcast against each other, got {rows.shape} and {cols.shape}; "
+            "write rows[:, None] as an array for every row with every column"
+        ) from None
+    return i, j
 
 
 def distance(U: Array, V: Array) -> float:

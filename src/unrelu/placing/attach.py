@@ -14,7 +14,7 @@ from unrelu.base.arrays import Array, Bools, Floats
 from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.base.tolerances import ATTACH_DEFAULT_RCOND, ATTACH_TRUSTED_RATIO, ATTACH_TRUSTED_SIZE
 
-__all__ = ["Frame", "attach_rows", "bands"]
+__all__ = ["Attached", "Frame", "attach_rows", "attached", "bands"]
 
 # Entries of one temporary array: 8 MB each, whatever the number of rows.
 BAND_ENTRIES = 1 << 20
@@ -70,19 +70,44 @@ def attach_rows(factor: Any, K: Any, *, rcond: float | None = None, names: Seque
     True
     """
     U = _checked_factor(factor)
-    n, rank = U.shape
-    values = _checked_rows(K, n)
+    values = _checked_rows(K, U.shape[0])
     if names is None:
         names = list(K.index) if hasattr(K, "index") and hasattr(K, "columns") else range(len(values))
-    frame = Frame.of(U.astype(np.float64), _checked_rcond(rcond, U.dtype))
-    result = np.zeros((len(values), rank), dtype=values.dtype)
+    _require_finite(values, names)
+    found = attached(U, values, _checked_rcond(rcond, U.dtype))
+    _warn([names[row] for row in found.empty], [names[row] for row in found.short], found.rank)
+    return found.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Attached:
+    """Rows that were placed, and those of them that the data do not determine.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (m, r)
+    empty, short : list of int
+        Rows of which nothing was seen, and those that saw fewer independent fitted rows than there are.
+    rank : int
+        How many independent fitted rows there are.
+    """
+
+    rows: Array
+    empty: list[int]
+    short: list[int]
+    rank: int
+
+
+def attached(U: Array, values: Array, rcond: float | None = None) -> Attached:
+    """The same of finite numbers, NaN where nothing was seen, whose fitness was checked; nothing is warned of."""
+    frame = Frame.of(U.astype(np.float64), ATTACH_DEFAULT_RCOND[U.dtype] if rcond is None else rcond)
+    result = np.zeros((len(values), U.shape[1]), dtype=values.dtype)
     empty: list[int] = []
     short: list[int] = []
-    for rows in bands(len(values), max(n, rank * rank)):
+    for rows in bands(len(values), max(U.shape[0], U.shape[1] ** 2)):
         band = values[rows]
         seen = ~np.isnan(band)
         known = np.where(seen, band, 0).astype(np.float64, copy=False)
-        _require_finite(known, names[rows])
         solution, trusted = frame.solve(seen, known)
         nothing = ~seen.any(axis=1)  # their solution is zero already
         for i in np.flatnonzero(~trusted & ~nothing):
@@ -91,8 +116,7 @@ def attach_rows(factor: Any, K: Any, *, rcond: float | None = None, names: Seque
                 short.append(rows.start + int(i))
         empty += (rows.start + np.flatnonzero(nothing)).tolist()
         result[rows] = solution
-    _warn([names[row] for row in empty], [names[row] for row in short], frame.rank)
-    return result
+    return Attached(result, empty, short, frame.rank)
 
 
 def bands(count: int, width: int) -> Iterator[slice]:
@@ -260,14 +284,15 @@ def _checked_rcond(rcond: Any, dtype: np.dtype[Any]) -> float:
     return float(rcond)  # type: ignore[arg-type]
 
 
-def _require_finite(known: Floats, names: Sequence[object]) -> None:
-    infinite = np.argwhere(np.isinf(known))
-    if len(infinite):
-        row, column = infinite[0]
-        raise InputError(
-            f"K must be finite where it was seen, got {known[row, column]} at ({names[row]}, {column}); "
-            "write NaN where nothing was seen"
-        )
+def _require_finite(values: Array, names: Sequence[object]) -> None:
+    for rows in bands(len(values), values.shape[1]):
+        infinite = np.argwhere(np.isinf(values[rows]))
+        if len(infinite):
+            row, column = infinite[0] + (rows.start, 0)
+            raise InputError(
+                f"K must be finite where it was seen, got {values[row, column]} at ({names[row]}, {column}); "
+                "write NaN where nothing was seen"
+            )
 
 
 def _warn(empty: list[object], short: list[object], rank: int) -> None:

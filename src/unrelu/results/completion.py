@@ -20,7 +20,7 @@ from unrelu.data.observations import Observations
 from unrelu.data.terms import Terms
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Stop, Verdict
-from unrelu.model.factors import Factors, Signed, Symmetric, TwoSided, positions_checked
+from unrelu.model.factors import Factors, Signed, Symmetric, TwoSided, positions_checked, together
 from unrelu.proofs.determinacy import LEVELS
 from unrelu.results.data_again import framed, marked, read_again, refuse_another_mask
 from unrelu.results.misfit import Misfit, largest_misfit
@@ -277,8 +277,8 @@ class Completion:
     def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows and columns as positions 0…n−1, from positions or labels."""
         places = (as_positions(index, self.labels) for index in (rows, cols))
-        i, j = np.broadcast_arrays(*(positions_checked(index, self.size) % self.size for index in places))
-        return i, j
+        i, j = (positions_checked(index, self.size) % self.size for index in places)
+        return together(i, j)
 
     def _blanked(self, matrix: Array) -> Array:
         observations, found = self._rows.observations, self._rows.determinacy

@@ -16,7 +16,7 @@ from unrelu.distances.edges import named
 from unrelu.distances.uncertainty import covariances
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Verdict, finite
-from unrelu.model.factors import positions_checked
+from unrelu.model.factors import positions_checked, together
 from unrelu.problems.network import Misfit, Network
 from unrelu.results.words import explanation
 
@@ -123,7 +123,7 @@ class DistanceCompletion:
     def entries(self, rows: ArrayLike, cols: ArrayLike) -> Array:
         """Distances between points, by positions or names that broadcast against each other."""
         unit, dtype = self.unit, self.points.dtype
-        i, j = (positions_checked(as_positions(index, self.names), self.size) for index in (rows, cols))
+        i, j = together(*(positions_checked(as_positions(index, self.names), self.size) for index in (rows, cols)))
         gaps = (self.points[i] - self.points[j]).astype(np.float64) / unit
         return np.asarray(np.linalg.norm(gaps, axis=-1) * unit, dtype)
 

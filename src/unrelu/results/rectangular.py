@@ -20,12 +20,12 @@ from unrelu.judge.remarks import beyond_rank
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop
-from unrelu.model.factors import positions_checked
-from unrelu.placing.attach import attach_rows
+from unrelu.model.factors import positions_checked, together
 from unrelu.proofs.determinacy import LEVELS
 from unrelu.proofs.table import TableDeterminacy, determine_table
 from unrelu.results.completion import Completion
 from unrelu.results.data_again import framed
+from unrelu.results.new_rows import rows_beside
 from unrelu.results.witnesses import likelihood_of, proved_bounds
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.likelihood import bars_of
@@ -56,9 +56,8 @@ class RectangularCompletion(Completion):
     def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         m, n = self.shape
         i = positions_checked(as_positions(rows, self.labels), m) % m
-        j = positions_checked(as_positions(cols, self.column_labels), n) % n
-        first, second = np.broadcast_arrays(i, j)
-        return first, second
+        j = positions_checked(as_positions(cols, self.column_labels, "column"), n) % n
+        return together(i, j)
 
     def _dense(self) -> Array:
         m, n = self.shape
@@ -183,11 +182,16 @@ class RectangularCompletion(Completion):
 
         Parameters
         ----------
-        X : array or data frame of shape (k, n)
-            NaN where nothing was seen.
+        X : array, masked array, data frame or sparse matrix of shape (k, n)
+            NaN where nothing was seen; the columns of a data frame must be those of the completed table.
+
+        Warns
+        -----
+        CompletionWarning
+            If a row sees nothing, or less than places it: the data do not determine it.
         """
         assert self.right is not None
-        found = attach_rows(self.right, X) @ self.right.T
+        found = rows_beside(self.right, self.column_labels, X) @ self.right.T
         if hasattr(X, "index") and hasattr(X, "columns"):
             return type(X)(found, index=X.index, columns=X.columns)
         return found

@@ -160,7 +160,9 @@ class Silent:
 
     def error_bars(self, completion: _Answer, seen: Observations, determined: NDArray[np.bool_]) -> ErrorBars:
         """There are none."""
-        raise InputError("error bars are known for positive semidefinite completions only; this one has two factors")
+        raise InputError(
+            "error bars are known for completions by one factor and for tables; this one is square and has two factors"
+        )
 
     def bounds(self, completion: _Answer, known: RowsKnown, rows: Indices, cols: Indices) -> tuple[Floats, Floats]:
         """What was seen, and what absence says of the rest; here (i, j) and (j, i) may differ."""

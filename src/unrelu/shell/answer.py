@@ -63,6 +63,11 @@ class Answer:
         """Whether entries that the data do not determine are written too, as they are where the fit is unfinished."""
         return self.keep or not self.completion.verdict.answered
 
+    def not_determined(self) -> dict[str, list[str | int]]:
+        """What the data do not determine, for JSON: rows by label or position."""
+        rows = np.flatnonzero(~self.determined)
+        return {"not_determined": [label_or_position(row, self.completion.labels) for row in rows]}
+
     def values(self, fit: bool) -> Any:
         """The matrix to be written: the fit everywhere, or only where nothing was seen."""
         completion = self.completion

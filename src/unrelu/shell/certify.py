@@ -24,11 +24,13 @@ from unrelu.shell.common import (
     Square,
     as_square,
     guarded,
+    kept_warnings,
     mask_beside,
-    numbers_beside,
     shown_table,
+    warn,
     watching,
 )
+from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.streams import deliver, say
 from unrelu.shell.tables import is_table
 from unrelu.shell.wording import for_shells
@@ -101,7 +103,7 @@ def certify_command(
     asked = dict(seen=seen, unknown=mask_beside(matrix, unknown), entry_range=within)
     asked |= dict(threshold=numbers_beside(matrix, limit), rng=options.checked_seed(seed))
     try:
-        with watching(as_json) as watched, budget(seconds, watched.phase):
+        with kept_warnings() as notes, watching(as_json) as watched, budget(seconds, watched.phase):
             phase("looking for a proof")
             shown = shown_table(matrix.table, as_json=as_json)
             certificate: Certificate | TableCertificate
@@ -109,11 +111,13 @@ def certify_command(
                 certificate = certify_rectangular(shown, rank, **asked)
             else:
                 certificate = certify(shown, rank, data_error=data_error, stress=stress, **asked)
-            told = json.dumps(certificate.summary()) if as_json else for_shells(certificate.explain())
+            about, words = certificate.summary(), for_shells(certificate.explain())
     except OutOfTime:
         say(f"not proved within {seconds:g} s, and not refuted; give --max-seconds more, or leave it out")
         return NOT_CONVERGED
-    deliver(told)
+    if not as_json:
+        warn(notes)
+    deliver(json.dumps({**about, "warnings": notes}) if as_json else words)
     return DONE if certificate.unique else NOT_CONVERGED
 
 

@@ -19,7 +19,6 @@ import typer
 from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.base.interrupts import NOTHING_WRITTEN
 from unrelu.base.printable import printable
-from unrelu.data.inputs import SQUARE
 from unrelu.data.table import Labels, Table
 from unrelu.io.disk import check_target
 from unrelu.io.files import read_matrix
@@ -112,8 +111,8 @@ def ended(verdict: Verdict, quiet: bool) -> int:
     return exit_code(verdict)
 
 
-# Whether a file has labels in its first row and in its first column: as it looks, and each of the other ways.
-HOW = ((None, None), (True, True), (True, False), (False, True), (False, False))
+# What to do about a matrix that is not square, or whose rows and columns are different things.
+OR_TABLE = "; say --table if it is one of rows by columns"
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,14 +140,15 @@ class Square:
 
 
 def read_square(file: Path, header: bool | None, labels: bool | None, missing: list[str] | None) -> Square:
-    """The matrix of a command."""
-    return as_square(read_matrix(file, header=header, labels=labels, missing=missing or ()), file, (header, labels))
+    """The matrix of a command that takes no table."""
+    table = read_matrix(file, header=header, labels=labels, missing=missing or ())
+    return as_square(table, file, (header, labels), "; this command takes symmetric matrices only")
 
 
-def as_square(table: Table, file: Path, said: tuple[bool | None, bool | None]) -> Square:
-    """A table that must be square, with what was said of its header and its labels."""
-    _require_square(table, file)
-    names = labels_of(table, file)
+def as_square(table: Table, file: Path, said: tuple[bool | None, bool | None], advice: str = OR_TABLE) -> Square:
+    """A table that must be square, with what was said of its header and its labels, and what to do if it is not."""
+    _require_square(table, file, advice)
+    names = labels_of(table, file, advice)
     _warn_of_repeated(names, file)
     return Square(table, names, *said)
 
@@ -163,7 +163,7 @@ def _warn_of_repeated(names: tuple[str, ...] | None, file: Path) -> None:
         )
 
 
-def _require_square(table: Table, file: Path) -> None:
+def _require_square(table: Table, file: Path, advice: str) -> None:
     """Refuse a table that is not square, with a guess at why."""
     rows, columns = table.values.shape
     if rows != columns:
@@ -171,8 +171,7 @@ def _require_square(table: Table, file: Path) -> None:
         if table.columns and columns == rows + 1:
             hint = "" if table.rows else "; if its first column holds labels, say --labels"
             hint += "; if its first row holds entries, say --no-header"
-        said = f"{file.name} must be square, got {rows} rows and {columns} columns{hint or SQUARE}"
-        raise InputError(f"{said}; say --table if it is one of rows by columns")
+        raise InputError(f"{file.name} must be square, got {rows} rows and {columns} columns{hint}{advice}")
 
 
 def _beside(file: Path, first: Square | None) -> Table:
@@ -183,14 +182,14 @@ def _beside(file: Path, first: Square | None) -> Table:
     """
     table = (None if first is None else _like(file, first)) or read_matrix(file)
     if first is not None and first.names is not None:
-        _require_same(labels_of(table, file), first.names, file)
+        require_same(labels_of(table, file), first.names, file)
     elif first is not None:
-        _require_same(table.rows, first.table.rows, file, " of the rows")
-        _require_same(table.columns, first.table.columns, file, " of the columns")
+        require_same(table.rows, first.table.rows, file, " of the rows")
+        require_same(table.columns, first.table.columns, file, " of the columns")
     return table
 
 
-def _require_same(theirs: Labels, names: Labels, file: Path, of: str = "") -> None:
+def require_same(theirs: Labels, names: Labels, file: Path, of: str = "") -> None:
     """Refuse labels of a second file that are not those of the first, if both have any."""
     if names is None or theirs is None or theirs == names:
         return
@@ -209,7 +208,7 @@ def _like(file: Path, first: Square) -> Table | None:
     return table if table.values.shape == first.table.values.shape else None
 
 
-def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:
+def labels_of(table: Table, file: Path, advice: str = "") -> tuple[str, ...] | None:
     """Labels of rows and columns, which must be the same; None if there are none."""
     if table.rows is not None and table.columns is not None and table.rows != table.columns:
         if len(table.rows) != len(table.columns):
@@ -217,7 +216,7 @@ def labels_of(table: Table, file: Path) -> tuple[str, ...] | None:
         k = next(k for k, (row, col) in enumerate(zip(table.rows, table.columns, strict=True)) if row != col)
         raise InputError(
             f"rows and columns of {file.name} must carry the same labels in the same order, but label {k + 1} is "
-            f"{table.rows[k]!r} for the row and {table.columns[k]!r} for the column; sort one like the other"
+            f"{table.rows[k]!r} for the row and {table.columns[k]!r} for the column; sort one like the other{advice}"
         )
     return table.rows or table.columns
 
@@ -239,41 +238,6 @@ def values_beside(first: Square | None, file: Path | None) -> Any:
         return None
     values = _beside(file, first).values
     return values if isinstance(values, np.ndarray) else values.toarray()
-
-
-def numbers_beside(first: Square | None, given: Any, option: str = "--threshold", one: str = "threshold") -> Any:
-    """What was given to an option; or the values of a file with one number per row, per column or per entry.
-
-    Whether the file has labels is found out by what makes it fit the matrix; where it has, they must be the same.
-    """
-    if not isinstance(given, Path):
-        return given
-    if first is None:
-        raise InputError(f"{option} must be a number here; a file of {one}s belongs to a FILE with a matrix")
-    m, n = first.table.values.shape
-    tables = [table for how in HOW if (table := _read_as(given, *how)) is not None]
-    fitting = [table for table in tables if table.values.shape in ((m, n), (m, 1), (1, n))]
-    if not fitting:
-        shape = "x".join(map(str, (tables[0] if tables else read_matrix(given)).values.shape))
-        raise InputError(
-            f"{given.name} must hold one {one} per row, per column or per entry, of shape {m}x1, 1x{n} or {m}x{n}; "
-            f"got {shape}"
-        )
-    table = fitting[0]
-    of_rows, of_columns = ("", "") if first.names is not None else (" of the rows", " of the columns")
-    rows, columns = first.axes
-    if table.values.shape[0] == m:
-        _require_same(table.rows, rows, given, of_rows)
-    if table.values.shape[1] == n:
-        _require_same(table.columns, columns, given, of_columns)
-    return table.values if isinstance(table.values, np.ndarray) else table.values.toarray()
-
-
-def _read_as(file: Path, header: bool | None, labels: bool | None) -> Table | None:
-    try:
-        return read_matrix(file, header=header, labels=labels)
-    except InputError:
-        return None
 
 
 def mask_beside(first: Square | None, file: Path | None) -> Any:

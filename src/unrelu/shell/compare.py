@@ -23,13 +23,13 @@ from unrelu.shell.common import (
     guarded,
     kept_warnings,
     mask_beside,
-    numbers_beside,
     read_square,
     shown_table,
     values_beside,
     warn,
 )
 from unrelu.shell.help import values_of
+from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.streams import deliver, out, say
 from unrelu.shell.wording import for_shells
 from unrelu.solvers import METHODS

@@ -8,7 +8,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from unrelu.auto.choices import DEFAULT_METHOD, STRUCTURES, choose
@@ -17,7 +16,6 @@ from unrelu.base.printable import printable
 from unrelu.complete import complete
 from unrelu.complete_rectangular import complete_rectangular
 from unrelu.data.inputs import read_values
-from unrelu.data.labels import label_or_position
 from unrelu.data.table import Table
 from unrelu.io.disk import check_target, together
 from unrelu.io.files import WRITABLE, read_matrix, write_matrix
@@ -36,7 +34,6 @@ from unrelu.shell.common import (
     guarded,
     kept_warnings,
     mask_beside,
-    numbers_beside,
     shown_names,
     shown_table,
     values_beside,
@@ -44,6 +41,7 @@ from unrelu.shell.common import (
     watching,
 )
 from unrelu.shell.help import values_of
+from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.streams import deliver, out
 from unrelu.shell.tables import TableAnswer, is_table
 from unrelu.solvers import METHODS, Solver
@@ -232,8 +230,7 @@ class _Files:
             key: str(path) for key, path in (("errors_output", self.errors), ("mask_output", self.mask)) if path
         }
         about |= {} if self.errors is None else {"noise": answer.noise()}
-        labels = answer.completion.labels
-        about["not_determined"] = [label_or_position(row, labels) for row in np.flatnonzero(~answer.determined)]
+        about |= answer.not_determined()
         summary = {**answer.completion.summary(), "output": str(self.output), **about, "warnings": notes}
         deliver(json.dumps(summary), f"{self.output} is written")
 

@@ -29,6 +29,18 @@ class TableAnswer(Answer):
 
     completion: RectangularCompletion
 
+    def not_determined(self) -> dict[str, list[str | int]]:
+        """The same, and the columns; all of them if there was no time to find out."""
+        found = self.completion
+        sides = {"not_determined": (0, found.labels), "columns_not_determined": (1, found.column_labels)}
+        told: dict[str, list[str | int]] = {}
+        for key, (side, labels) in sides.items():
+            known = np.zeros(found.shape[side], bool)
+            if self.levels is not None:
+                known = (found.determined, found.columns_determined)[side]
+            told[key] = [label_or_position(place, labels) for place in np.flatnonzero(~known)]
+        return told
+
     def values(self, fit: bool) -> Any:
         """The table to be written."""
         if self.full or self.levels is None:

@@ -13,7 +13,9 @@ OPTIONS = (
 )
 # With a value or without, and as what a sentence is about.
 PARAMETER = re.compile(rf"(?<![\w'\"-])({OPTIONS})=(?:'([^']*)'|([-+.\w]*\w))?")
-SUBJECT = re.compile(rf"^({OPTIONS})(?= must)")
+SUBJECT = re.compile(rf"^({OPTIONS})(?= must| is )")
+# Two numbers, which a shell takes with a comma; with a sign in front they need the equals sign.
+RANGE = re.compile(r"\bentry_range=\(([^(),]+), ([^(),]+)\)")
 # The caller's matrix, which has no name in a shell; a label or a file of that name is something else.
 MATRIX = re.compile(r"(^|\b(?:of|in|mirror) )X(?= |,|;|$)")
 PHRASES = {
@@ -27,6 +29,8 @@ PHRASES = {
     ", or None for": ", or left out for",
     ", or None to": ", or left out to",
     "pass sigma=": "give --sigma",
+    "widen entry_range,": "widen --entry-range,",
+    ", or write loss=Censored(sigma)": "",
 }
 
 
@@ -40,6 +44,7 @@ def for_shells(text: str) -> str:
     """
     for python, shell in PHRASES.items():
         text = text.replace(python, shell)
+    text = RANGE.sub(r"--entry-range=\1,\2", text)
     text = PARAMETER.sub(lambda found: _option(found[1], found[2] or found[3]), text)
     return MATRIX.sub(r"\1the matrix", SUBJECT.sub(lambda found: _option(found[1]), text))
 

@@ -1,5 +1,7 @@
 """What a fit may be called where the data contradict themselves, have two answers, or are not of its rank."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -135,6 +137,23 @@ def test_rows_with_a_rival_are_not_determined():
     held[6, 2] = held[2, 6] = M[2, 6]
     told = Observations.of(held + np.triu(E) + np.triu(E, 1).T, threshold=None)
     assert not rows_with_rivals(told, scaled, (every, "one"), None, np.random.default_rng(0)).any()
+
+
+@pytest.mark.parametrize("number", [5, 7])
+def test_rivals_are_found_of_pairs_seen_one_way_and_by_likelihood(number):
+    """Repeated rows with a little noise: another fit is nearly as good, in squares (5, seen one way) and likely (7)."""
+    from soak.catalogue import drawn
+
+    instance = drawn(f"noise-special-rows:6000:{number}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", unrelu.CompletionWarning)
+        found = unrelu.complete(instance.data, rng=0, **instance.options)
+    assert found.verdict.code is Stop.FITTED_TO_NOISE
+    rows = np.flatnonzero(found.determined)
+    assert 20 <= len(rows) < len(instance.truth)
+    errors = found.standard_errors(rows[:, None], rows)
+    off = np.abs(found.matrix() - instance.truth)[np.ix_(rows, rows)]
+    assert (off <= 6 * errors).all()
 
 
 def test_one_wrong_row_is_seen_though_all_together_fit():

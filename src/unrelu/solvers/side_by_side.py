@@ -17,7 +17,7 @@ from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import SIDE_BY_SIDE_FITTED
 from unrelu.problems.psd import PSDProblem
 
-__all__ = ["MOST_UNKNOWNS", "all_of_many", "best_of_many", "count_of_starts"]
+__all__ = ["MOST_UNKNOWNS", "all_of_many", "best_of_many", "count_of_starts", "squares_of"]
 
 # Problems with more unknowns have starts one by one; so many numbers in the equations of all starts, and most starts.
 MOST_UNKNOWNS, NUMBERS, MOST_STARTS = 150, 1.5e6, 256
@@ -63,6 +63,11 @@ def all_of_many(
             mirrored = around - 2 * np.outer(around @ normal, normal)
             starts[k] = np.where(some[k], mirrored, around) + 0.1 * size * rng.standard_normal((n, r))
     return _descended(starts, known)
+
+
+def squares_of(problem: PSDProblem, factor: Floats) -> float:
+    """What one factor misses, in the squares of :func:`all_of_many`: every pair counts alike, seen once or twice."""
+    return float(_dense(problem).off(factor[None])[2][0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats
 from unrelu.base.budget import phase
-from unrelu.base.tolerances import RIVALS_APART, RIVALS_NEARLY_AS_LOW
+from unrelu.base.tolerances import RIVALS_APART, RIVALS_NEARLY_AS_LOW, RIVALS_SAME_END, RIVALS_WORTH_FOLLOWING
 from unrelu.data.observations import Observations
 from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.loop.run import run
@@ -21,7 +21,7 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.proofs.elsewhere import unchanged
 from unrelu.proofs.order import canonical_frame, canonical_order
 from unrelu.solvers import GaussNewton
-from unrelu.solvers.side_by_side import MOST_UNKNOWNS, all_of_many
+from unrelu.solvers.side_by_side import MOST_UNKNOWNS, all_of_many, squares_of
 from unrelu.uncertainty.likelihood import bars_of
 
 __all__ = ["rows_with_rivals"]
@@ -61,13 +61,15 @@ def _moving(
         return np.zeros(n, dtype=bool)
     phase("looking for another fit as good")
     others, squares = all_of_many(problem, rng, factor, most=STARTS)
+    # Squares of the whole matrix count a pair twice.
+    here = squares_of(problem, factor)
+    allowed = here / 2 / (seen - unknowns) * RIVALS_NEARLY_AS_LOW
     if loss is None:
-        # Squares of the whole matrix count a pair twice.
-        here = 4 * problem.evaluate(factor.astype(problem.dtype)).value
-        allowed = here / 2 / (seen - unknowns) * RIVALS_NEARLY_AS_LOW
         others = others[(squares - here) / 2 <= allowed]
     else:
-        others = _as_likely(PSDProblem(observations, rank, loss), factor, others[np.argsort(squares)])
+        # What is likely is low in squares as well, but for what selection bends.
+        others = others[(squares - here) / 2 <= RIVALS_WORTH_FOLLOWING * allowed]
+        others = _as_likely(PSDProblem(observations, rank, loss), factor, others)
     if len(others) == 0:
         return np.zeros(n, dtype=bool)
     everyone = np.arange(n)
@@ -81,14 +83,15 @@ def _as_likely(problem: PSDProblem, factor: Floats, ends: Floats) -> Floats:
     """Of the ends of many descents in squares, those from which a fit leads that is nearly as likely as this one."""
     here = problem.evaluate(factor.astype(problem.dtype)).value
     found: list[Floats] = []
-    followed: list[Floats] = []
-    for end in ends:
-        matrix = end @ end.T
-        near = 1e-3 * np.linalg.norm(matrix)
-        if len(followed) == FOLLOWED or any(np.linalg.norm(matrix - other) < near for other in followed):
-            continue
-        followed.append(matrix)
-        start = end.astype(problem.dtype)
+    matrices, fit = ends @ ends.transpose(0, 2, 1), factor @ factor.T
+    apart = np.linalg.norm(matrices - fit, axis=(1, 2))
+    for _ in range(min(FOLLOWED, len(ends))):
+        # The one that is furthest from all that were followed: many ends lie in one valley.
+        k = int(np.argmax(apart))
+        if apart[k] < RIVALS_SAME_END * np.linalg.norm(fit):
+            break
+        apart = np.minimum(apart, np.linalg.norm(matrices - matrices[k], axis=(1, 2)))
+        start = ends[k].astype(problem.dtype)
         point = run(problem, GaussNewton(), (start, start), FOLLOW, keep=False).point
         # F counts a pair twice, and −2 log of the likelihood is to be compared.
         if point.value - here <= RIVALS_NEARLY_AS_LOW:

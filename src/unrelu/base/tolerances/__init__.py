@@ -246,3 +246,6 @@ SENSITIVITY_OPEN = 1e-3
 
 # The squares of a rival may be higher by this many times σ²; and it differs by more than so many standard errors.
 RIVALS_NEARLY_AS_LOW, RIVALS_APART = 20.0, 4.0
+# Of a likelihood, ends of descents in squares are followed if these are higher by up to so many times that; two ends
+# that differ by less than this share are one.
+RIVALS_WORTH_FOLLOWING, RIVALS_SAME_END = 3.0, 1e-3

@@ -137,3 +137,15 @@ def test_the_search_uses_the_kernel_of_the_caller():
     unrelu.complete(X, 2, structure="indefinite", threshold=None, kernel=Counting, rng=0)
     assert 40 in calls  # as a table
     assert 20 in calls
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.5])
+def test_entries_seen_between_two_limits_are_first_fitted_without_their_gap(noise):
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((60, 3)) @ rng.standard_normal((3, 40))
+    Y = M + noise * rng.standard_normal(M.shape)
+    X = np.where(np.abs(Y) <= 1.5, Y, np.nan)
+    found = unrelu.complete_rectangular(X, 3, threshold=(-1.5, 1.5), seen="between", rng=0)
+    assert found.verdict.converged
+    assert np.linalg.norm(found.matrix() - M) <= (0.6 * noise + 1e-10) * np.linalg.norm(M)
+    assert any(attempt.start.endswith("without gaps") for attempt in found.attempts)

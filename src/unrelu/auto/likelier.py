@@ -19,7 +19,7 @@ from unrelu.loop.stopping import RelativeGradientNormBelow, StoppingRule
 from unrelu.problems.psd import PSDProblem
 from unrelu.starts.continuation import staircase
 
-__all__ = ["begun_at", "likelier", "noise_share", "or_squares", "rule_of_noise", "worth_it"]
+__all__ = ["begun_at", "has_gaps", "likelier", "noise_share", "or_squares", "rule_of_noise", "worth_it"]
 
 
 def likelier(task: Task, squares: Attempts, fresh: Callable[[], Array]) -> tuple[str, Outcome, tuple[str, ...], bool]:
@@ -33,13 +33,19 @@ def likelier(task: Task, squares: Attempts, fresh: Callable[[], Array]) -> tuple
     named = f"{squares.start}, {plain.loss.name}"
     begun = begun_at(problem, plain.misfit(squares.outcome.point.value), plain)
     found = [(named, replace(task, problem=begun).attempt(named, squares.outcome.point.factor, rule_of_noise(task)))]
-    if found[-1][1].verdict.code not in CUT_SHORT:
+    # A fresh start would have its entries on either side of a gap, and leave them there.
+    if found[-1][1].verdict.code not in CUT_SHORT and not has_gaps(problem):
         found += _further(task, found[0][1], fresh)
     name, best = min(found, key=lambda pair: pair[1].point.value)
     cut = [outcome.verdict for _, outcome in found if outcome.verdict.code in CUT_SHORT]
     best = replace(best, verdict=cut[0]) if cut else best
     agreed = _same(problem, sorted(outcome.point.value for _, outcome in found)[:2])
     return name, best, tuple(name for name, _ in found), agreed
+
+
+def has_gaps(problem: PSDProblem) -> bool:
+    """Whether some unseen entry may lie on either side of a gap."""
+    return problem.loss.heard(problem.observations.limits).gap is not None
 
 
 def noise_share(plain: PSDProblem, value: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from unrelu.auto.escalate import EXPLORING
-from unrelu.auto.likelier import likelier, or_squares, worth_it
+from unrelu.auto.likelier import has_gaps, likelier, or_squares, worth_it
 from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Over, Task
 from unrelu.base.arrays import Array, Indices
 from unrelu.base.budget import OutOfTime, phase
@@ -149,6 +149,8 @@ def _piece_by_piece(task: Task, parts: list[Indices]) -> Array:
 
 def searched(task: Task) -> tuple[str, Outcome, tuple[str, ...], bool]:
     """The best start with its outcome, all that were tried, and whether the lowest objective was found twice."""
+    if has_gaps(task.problem):
+        return _gaps_last(task)
     problem, best, start = task.problem, None, ""
     tried: list[str] = []
     values: list[float] = []
@@ -176,6 +178,19 @@ def searched(task: Task) -> tuple[str, Outcome, tuple[str, ...], bool]:
             break
     assert best is not None
     return start, best, tuple(tried), _twice(values)
+
+
+def _gaps_last(task: Task) -> tuple[str, Outcome, tuple[str, ...], bool]:
+    """First without the gaps that limits have: an entry on the wrong side of one would stay there."""
+    problem, observations = task.problem, task.problem.observations
+    easier = problem.among(observations.with_limits(observations.limits.apart_from_gaps()))
+    inner = replace(task, problem=easier, journal=Journal())
+    name, best, tried, agreed = searched(inner)
+    task.journal.attempts += inner.journal.attempts
+    if best.verdict.code in CUT_SHORT:
+        point = problem.evaluate(best.point.factor)
+        return name, replace(best, point=point, objective=point.value), tried, agreed
+    return name, task.attempt(f"{name}, without gaps", best.point.factor), tried, agreed
 
 
 def _enough(problem: PSDProblem, best: Outcome, values: list[float]) -> bool:

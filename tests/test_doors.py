@@ -406,7 +406,7 @@ def test_a_problem_with_two_factors_from_outside():
     seen = ~np.isnan(X)
     assert np.array_equal(found.filled()[seen], X[seen])
     assert not found.determined.any()  # nobody has said what determines such a matrix
-    with pytest.raises(unrelu.InputError, match="this one has two factors"):
+    with pytest.raises(unrelu.InputError, match="has two factors"):
         found.standard_errors(0, 1)
 
 

@@ -511,5 +511,7 @@ def test_a_fit_that_is_not_finished_determines_nothing():
     factor = np.vstack([L, R]) / np.sqrt(seen.unit)
     found = determine_table(seen, factor, rng, at_floor=True, exact=True)
     assert (found.level == "proved").all()
-    factor[3] *= 1 + 1e-7  # met to 1e-7 only
+    factor[3] *= 1 + 1e-7  # met to 1e-7 only: nothing is proved of the fit
+    assert (determine_table(seen, factor, rng, at_floor=True, exact=True).level == "generic").all()
+    factor[3] *= 1.01  # the data place its entries elsewhere
     assert (determine_table(seen, factor, rng, at_floor=True, exact=True).level == "no").all()

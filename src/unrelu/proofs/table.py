@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint, phase
-from unrelu.base.tolerances import TABLE_AGREES, TABLE_GLUED, TABLE_PLACED
+from unrelu.base.tolerances import TABLE_AGREES, TABLE_GLUED, TABLE_PLACED, TABLE_UNFINISHED
 from unrelu.data.canonical import canonical_order
 from unrelu.data.observations import Observations
 from unrelu.placing.table import TablePlacement, placed_from, table_blocks, table_values
@@ -100,10 +100,11 @@ def _determined(
     off = np.abs(np.where(np.isnan(values), 0.0, values - fit))
     scale = np.linalg.norm(factor[:cut], axis=1)[:, None] * np.linalg.norm(factor[cut:], axis=1)
     agrees = exact and bool((off <= TABLE_AGREES[observations.dtype.name] * np.maximum(scale, scale.mean())).all())
+    known = values if exact else np.where(np.isnan(values), np.nan, fit)
+    placed = _bodies(known, rank, rng, float(np.finfo(observations.dtype).eps))
     if exact and not agrees:  # the fit is not finished: where rows are nearly dependent it may be far off
-        return nothing
-    known = values if agrees else np.where(np.isnan(values), np.nan, fit)
-    bodies, glued = _joined(values, _bodies(known, rank, rng, float(np.finfo(observations.dtype).eps)), factor, cut)
+        placed = [body for body in placed if _meets(body, fit, scale, cut)]
+    bodies, glued = _joined(values, placed, factor, cut)
     rank_of, components = nothing.rank_of.copy(), nothing.components.copy()
     for number, body in enumerate(bodies):
         fresh = body & (components < 0)
@@ -137,6 +138,13 @@ def _bodies(known: Floats, rank: int, rng: np.random.Generator, eps: float) -> l
         found.append(best)
         left &= ~best.placed
     return found
+
+
+def _meets(body: TablePlacement, fit: Floats, scale: Floats, cut: int) -> bool:
+    """Whether the fit has the entries of a body where the data place them."""
+    inside = body.placed[:cut, None] & body.placed[None, cut:]
+    off = np.abs(body.factor[:cut] @ body.factor[cut:].T - fit)
+    return bool((off <= TABLE_UNFINISHED * np.maximum(scale, scale.mean()))[inside].all())
 
 
 def _sound(placement: TablePlacement) -> TablePlacement:

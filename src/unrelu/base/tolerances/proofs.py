@@ -190,6 +190,8 @@ CERTIFY_SPANNED = 1e-9
 
 # A fit agrees with the data if it misses no seen entry by more than this share of the lengths of its row and column.
 TABLE_AGREES = {"float64": 1e-9, "float32": 1e-3}
+# A fit that ended before it agrees has the entries of a body if it is this near to where the data place them.
+TABLE_UNFINISHED = 1e-4
 # A row or column is placed if rounding moves it by no more than this share of its length; a block starts a body if its
 # r-th singular value is above this share of its first.
 TABLE_PLACED = 1e-6

@@ -82,3 +82,17 @@ def test_what_cannot_be_meant_is_refused():
         unrelu.certify_rectangular(completion, threshold=0.0)
     with pytest.raises(InputError, match="certify_rectangular is for tables"):
         unrelu.certify(completion)
+
+
+def test_columns_that_see_dependent_rows_are_not_proved():
+    """A Gram matrix of dependent rows has a least eigenvalue of eps, whose root looks like a direction."""
+    from soak.catalogue import drawn
+
+    instance = drawn("tables-limits:8000:2")
+    found = unrelu.complete_rectangular(instance.data, rng=0, **instance.asked_with())
+    truth = instance.truth[: instance.cut, instance.cut :]
+    levels = found.entry_determinacy(np.arange(truth.shape[0])[:, None], np.arange(truth.shape[1]))
+    assert (levels == "proved").sum() > 120
+    np.testing.assert_allclose(found.matrix()[levels == "proved"], truth[levels == "proved"], atol=1e-8)
+    low, high = found.bounds(np.arange(truth.shape[0])[:, None], np.arange(truth.shape[1]))
+    assert ((low <= truth + 1e-9) & (truth - 1e-9 <= high)).all()

@@ -152,11 +152,17 @@ def _wave(factor: Floats, bound: Floats, side: tuple[slice, slice, Bools, Floats
     if not good.any():
         return 0
     good &= least >= least[good].max() / TABLE_WORSE
+    placed = 0
     for k in np.flatnonzero(good):
         i, cols = waiting[k], np.flatnonzero(there)[sees[k]]
+        # A Gram matrix has its least eigenvalue to √eps only: of dependent rows that is not zero.
+        weakest = float(np.linalg.svd(other[cols], compute_uv=False)[-1])
+        if weakest <= TABLE_KNOWN * drift[k]:
+            continue
+        placed += 1
         target = known[i, cols]
         row = np.linalg.lstsq(other[cols], target, rcond=None)[0]
         factor[mine.start + i] = row
         rounding = 4 * eps * float(np.linalg.norm(target))
-        bound[mine.start + i] = (rounding + float(np.linalg.norm(row)) * drift[k]) / (least[k] - drift[k])
-    return int(good.sum())
+        bound[mine.start + i] = (rounding + float(np.linalg.norm(row)) * drift[k]) / (weakest - drift[k])
+    return placed

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import unrelu
 from judging import both_determined, completed, hidden, judged
+from soak.catalogue import drawn
 
 CALLED = ("proved", "generic")
 
@@ -50,6 +52,22 @@ def test_nearly_repeated_rows_are_not_either():
         found = judged(X, near, threshold=tau - 1e-6)
         assert found.agrees
         assert not both_determined(found, 5, 11)
+
+
+def test_copies_a_rounding_apart_do_not_place_another_row():
+    """Rows 3, 9, 13, 18 and 20 are copies; the own entry of the last was not seen, and it may have a part beside them.
+
+    The fit has them apart by the root of its misfit, which is no direction. Drawn by the soak, which found it.
+    """
+    instance = drawn("repeated-rows:8000:9")
+    V = instance.planted.copy()
+    along = V[20] / np.linalg.norm(V[20])
+    V[20] += np.array([along[1], -along[0]])
+    seen = instance.seen | instance.seen.T
+    assert np.abs(V @ V.T - instance.truth)[seen].max() < 1e-12
+    completion = unrelu.complete(instance.data, rng=0, **instance.options)
+    assert completion.entry_determinacy(20, 20) not in CALLED
+    assert completion.entry_determinacy(3, 18) in CALLED
 
 
 # Two whole-number factors with the same seen entries: rows 0 and 4 are mirrored in the direction of row 3.

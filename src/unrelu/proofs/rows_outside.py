@@ -127,13 +127,22 @@ def _closed(observations: Observations, factor: Floats, found: Determinacy, rest
         left = np.setdiff1d(rest, body)
         if left.size == 0 or body.size < factor.shape[1]:
             break
-        frame = Frame.of(factor[body], weak)
+        frame = Frame.of(factor[body], max(weak, _apart(observations, factor, body)))
         _, seen = observations.pairs(left, body)
         enough = [frame.solve_one(mask, np.zeros(len(body)))[1] == factor.shape[1] for mask in seen]
         if not any(enough):
             break
         rank_of[left[enough]], components[left[enough]] = GENERIC, 0
     return replace(found, rank_of=rank_of, components=components)
+
+
+def _apart(observations: Observations, factor: Floats, rows: Indices) -> float:
+    """How far rows that repeat each other may lie apart in a fit: the root of what it leaves; 0 for noise."""
+    sizes = np.linalg.norm(factor[rows], axis=1)
+    products = np.outer(sizes, sizes)
+    off = np.divide(gaps(observations, factor, rows, rows), products, out=np.zeros_like(products), where=products > 0)
+    most = float(off.max())
+    return float(np.sqrt(most)) if most < ROWS_OUTSIDE_UNFINISHED else 0.0
 
 
 def _deficient(factor: Floats, weak: float) -> bool:

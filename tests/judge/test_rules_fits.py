@@ -8,9 +8,10 @@ import pytest
 import unrelu
 from unrelu.base.tolerances import NEXT_RANK_FAR_BETTER
 from unrelu.data.observations import Observations
+from unrelu.judge.likelihood import _met_without_absence
 from unrelu.judge.next_rank import gain_of_next_rank
 from unrelu.loop.history import Stop
-from unrelu.model.losses import Observed
+from unrelu.model.losses import Censored, Observed
 from unrelu.problems.psd import PSDProblem
 from unrelu.proofs.agreement import misfitting
 from unrelu.proofs.gluing import ruled_out
@@ -111,6 +112,35 @@ def test_what_absence_contradicts_is_no_noise():
     completion = unrelu.complete(X, 2, rng=0)
     assert completion.verdict.code is Stop.STATIONARY
     assert not completion.determined.any()
+
+
+@pytest.mark.parametrize(("n", "rank"), [(31, 4), (34, 2)])
+def test_exact_data_with_false_absence_are_no_noise_to_a_likelihood(n, rank):
+    """A fifth of the pairs are hidden at random, though the threshold says they lie below zero."""
+    for seed in range(3):
+        rng = np.random.default_rng([seed, 57])
+        U = rng.standard_normal((n, rank))
+        M = U @ U.T
+        hidden = np.triu(rng.random(M.shape) < 0.2, 1)
+        X = np.where((M >= 0) & ~(hidden | hidden.T), M, NAN)
+        completion = unrelu.complete(X, rank, loss="censored", rng=0)
+        assert completion.verdict.code is Stop.STATIONARY
+        assert not completion.determined.any()
+
+
+def test_what_meets_the_seen_entries_without_absence_is_said():
+    rng = np.random.default_rng(5)
+    U = rng.standard_normal((31, 4))
+    M = U @ U.T
+    hidden = np.triu(rng.random(M.shape) < 0.1, 1)
+    X = np.where((M >= 0) & ~(hidden | hidden.T), M, NAN)
+    problem = PSDProblem(Observations.of(X, threshold=0.0), 4, Censored(level=0.5))
+    point = problem.evaluate((U + 0.05 * rng.standard_normal(U.shape)) / np.sqrt(problem.unit))
+    assert "meets all" in _met_without_absence(problem, point)
+    noisy = PSDProblem(
+        Observations.of(X * np.exp(0.01 * rng.standard_normal(X.shape)), threshold=0.0), 4, Censored(level=0.5)
+    )
+    assert _met_without_absence(noisy, noisy.evaluate(point.factor)) is None
 
 
 def test_rows_with_a_rival_are_not_determined():

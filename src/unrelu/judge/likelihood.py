@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unrelu.base.budget import phase
 from unrelu.base.tolerances import (
     FLOOR_NOISELESS,
     LIKELIHOOD_ALL_NOISE,
@@ -23,16 +24,21 @@ from unrelu.base.tolerances import (
 )
 from unrelu.data.limits import part_of
 from unrelu.judge.counting import underdetermined
+from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.judge.runaway import unless_runaway
 from unrelu.loop.history import Stop, Verdict
-from unrelu.loop.run import Outcome
+from unrelu.loop.run import Outcome, run
+from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
 from unrelu.model.losses import Censored
 from unrelu.placing.attach import bands
 from unrelu.problems.psd import Point, PSDProblem
+from unrelu.solvers import GaussNewton
 from unrelu.starts.continuation import highest_residual_eigenvalue, lowest_residual_eigenpair
 
 __all__ = ["Fits", "Leftover", "bent_by_selection", "on_likelihood"]
 
+# Up to so many rows the seen entries are fitted alone too, and how far that goes.
+FEW_ROWS, ALONE = 200, RelativeGradientNormBelow(1e-9) | MaxIterations(60)
 # With fewer rows an eigenvalue tells too little of itself.
 MANY_ROWS = 30
 # Standard deviations beyond its limits at which an entry is sure to be seen; so many missing ones are chance.
@@ -125,7 +131,11 @@ def _on_fits(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) 
     level = f"noise of {noise:.3g}"
     left = Leftover.of(problem, point)
     told = evidence.plain or problem.size >= MANY_ROWS
-    odd = _nothing_explained(problem, residual) or _absence_contradicts(problem, outcome)
+    odd = (
+        _nothing_explained(problem, residual)
+        or _absence_contradicts(problem, outcome)
+        or _met_without_absence(problem, point)
+    )
     if odd is not None:
         return Verdict(Stop.STATIONARY, f"{said}, but {odd} ({words})")
     if left.noise_only and told:
@@ -191,6 +201,28 @@ def _absence_contradicts(problem: PSDProblem, outcome: Outcome) -> str | None:
         f"{missing} of {sure} entries that the fit puts {FAR:g} standard deviations of the noise beyond their limits "
         "were not seen: they are missing for another reason than their value; mark them as unknown=, or pass "
         "threshold=None"
+    )
+
+
+def _met_without_absence(problem: PSDProblem, point: Point) -> str | None:
+    """What to say where another matrix of this rank meets all seen entries: then they have no noise, and absence lies.
+
+    Of many rows the test above tells that.
+    """
+    plain = problem.simpler
+    if problem.size > FEW_ROWS or plain is None or not plain.bounded:
+        return None
+    alone = plain.seen_only
+    unknowns, pairs = unknowns_and_pairs(alone)
+    if pairs <= unknowns:
+        return None
+    phase("fitting without absence")
+    found = run(alone, GaussNewton(), (point.factor, point.factor), ALONE, keep=False).point
+    if alone.misfit(found.value) > FLOOR_NOISELESS[problem.dtype.name] * alone.norm:
+        return None
+    return (
+        f"another matrix of rank {problem.rank} meets all {pairs} seen pairs exactly: they have no noise, and entries "
+        "are missing for another reason than their value; mark them as unknown=, or pass threshold=None"
     )
 
 

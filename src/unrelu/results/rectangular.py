@@ -16,17 +16,15 @@ from unrelu.data.labels import as_positions
 from unrelu.data.observations import Observations
 from unrelu.data.table_observations import table_observations
 from unrelu.data.terms import Terms
-from unrelu.judge.remarks import beyond_rank
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
-from unrelu.loop.history import Stop
 from unrelu.model.factors import positions_checked, together
 from unrelu.proofs.determinacy import LEVELS
 from unrelu.proofs.table import TableDeterminacy, determine_table
 from unrelu.results.completion import Completion
 from unrelu.results.data_again import framed
 from unrelu.results.new_rows import rows_beside
-from unrelu.results.witnesses import likelihood_of, proved_bounds
+from unrelu.results.witnesses import doubt_of, loss_of, proved_bounds
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.likelihood import bars_of
 
@@ -169,11 +167,9 @@ class RectangularCompletion(Completion):
     def error_bars(self, X: Any = None) -> ErrorBars:
         """The error bars of this fit, in the symmetric matrix [[·, M], [Mᵀ, ·]]: entry (i, j) is (i, m + j) there."""
         if X is not None or "error bars" not in self._asked:
-            doubt = beyond_rank(self.rank) if self.verdict.code is Stop.BEST_OF_RANK else None
             known = self.table_determinacy.determined if X is None else None
-            options = dict(pairs="one", determined=known, doubt=doubt)
-            loss = likelihood_of(self)
-            self._asked["error bars"] = bars_of(self.factor, self.observed(X), loss, **options)
+            options = dict(pairs="one", determined=known, doubt=doubt_of(self))
+            self._asked["error bars"] = bars_of(self.factor, self.observed(X), loss_of(self), **options)
         bars: ErrorBars = self._asked["error bars"]
         return bars
 

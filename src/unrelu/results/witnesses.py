@@ -17,11 +17,11 @@ from unrelu.base.errors import InputError
 from unrelu.base.tolerances import FLOOR_NOISELESS, TABLE_AGREES
 from unrelu.data.mirrored import as_table
 from unrelu.data.observations import Observations
-from unrelu.judge.remarks import beyond_rank
+from unrelu.judge.remarks import beyond_rank, likelihood_without_answer
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop, Verdict
 from unrelu.model.factors import Factors
-from unrelu.model.losses import Censored, Loss
+from unrelu.model.losses import Censored, Loss, Observed, OneSided
 from unrelu.proofs.agreement import cleared
 from unrelu.proofs.determinacy import NO, PROVED, Determinacy
 from unrelu.proofs.determine import determine
@@ -38,7 +38,9 @@ __all__ = [
     "RowsKnown",
     "Silent",
     "Witnesses",
+    "doubt_of",
     "likelihood_of",
+    "loss_of",
     "proved_bounds",
     "witnesses_for",
 ]
@@ -107,10 +109,8 @@ class PSDWitnesses:
 
     def error_bars(self, completion: _Answer, seen: Observations, determined: NDArray[np.bool_]) -> ErrorBars:
         """By the Gauss–Newton matrix of the fit, or by Fisher's information."""
-        rank = completion.factor.shape[1]
-        doubt = beyond_rank(rank) if completion.verdict.code is Stop.BEST_OF_RANK else None
-        options = dict(pairs=completion.pairs, determined=determined, doubt=doubt)
-        return bars_of(completion.factors, seen, likelihood_of(completion), **options)
+        options = dict(pairs=completion.pairs, determined=determined, doubt=doubt_of(completion))
+        return bars_of(completion.factors, seen, loss_of(completion), **options)
 
     def bounds(self, completion: _Answer, known: RowsKnown, rows: Indices, cols: Indices) -> tuple[Floats, Floats]:
         """By :func:`unrelu.proofs.intervals.entry_bounds`."""
@@ -179,6 +179,20 @@ def likelihood_of(completion: Any) -> Loss | None:
     if completion.sigma is None:
         return None
     return Censored(completion.sigma) if completion.sigma_given else Censored(level=completion.sigma)
+
+
+def loss_of(completion: Any) -> Loss | None:
+    """The loss that was fitted, at its noise level; None for one of the caller's own."""
+    squares = {loss.name: loss for loss in (Observed(), OneSided())}
+    return likelihood_of(completion) or squares.get(completion.loss)
+
+
+def doubt_of(completion: Any) -> str | None:
+    """Why the intervals of a fit say less than they seem to, in a sentence."""
+    if completion.verdict.code is Stop.BEST_OF_RANK:
+        return beyond_rank(completion.rank)
+    unanswered = completion.sigma is None and any(attempt.loss == Censored.name for attempt in completion.attempts)
+    return likelihood_without_answer(Censored.name) if unanswered else None
 
 
 def witnesses_for(*, symmetric: bool, signed: bool = False) -> Witnesses:

@@ -7,17 +7,17 @@ hardly more than one, and what they do not find is most likely not there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.base.arrays import Floats
+from unrelu.base.arrays import Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import SIDE_BY_SIDE_FITTED
 from unrelu.problems.psd import PSDProblem
 
-__all__ = ["MOST_UNKNOWNS", "all_of_many", "best_of_many", "count_of_starts", "squares_of"]
+__all__ = ["MOST_UNKNOWNS", "all_of_many", "best_of_many", "count_of_starts", "descended", "squares_of"]
 
 # Problems with more unknowns have starts one by one; so many numbers in the equations of all starts, and most starts.
 MOST_UNKNOWNS, NUMBERS, MOST_STARTS = 150, 1.5e6, 256
@@ -62,12 +62,27 @@ def all_of_many(
             normal /= np.linalg.norm(normal)
             mirrored = around - 2 * np.outer(around @ normal, normal)
             starts[k] = np.where(some[k], mirrored, around) + 0.1 * size * rng.standard_normal((n, r))
-    return _descended(starts, known)
+    return descended(starts, known)
 
 
 def squares_of(problem: PSDProblem, factor: Floats) -> float:
     """What one factor misses, in the squares of :func:`all_of_many`: every pair counts alike, seen once or twice."""
-    return float(_dense(problem).off(factor[None])[2][0])
+    return float(_dense(problem).off(factor[None], np.zeros(1, np.intp))[2][0])
+
+
+class Objective(Protocol):
+    """What many fits UDUᵀ, D = diag(``signs``), are to meet side by side."""
+
+    @property
+    def signs(self) -> Any:
+        """1.0, or an array of shape (r,)."""
+
+    @property
+    def size(self) -> float:
+        """Of the objective, if nothing were met."""
+
+    def off(self, places: Floats, which: Indices) -> tuple[Floats, Floats, Floats]:
+        """Slopes and curvatures of pairs, of shape (b, n, n), and the objective, of the fits ``which``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +97,9 @@ class _Dense:
     low: Floats
     high: Floats
     size: float
+    signs: float = 1.0
 
-    def off(self, places: Floats) -> tuple[Floats, Floats, Floats]:
+    def off(self, places: Floats, which: Indices) -> tuple[Floats, Floats, Floats]:
         """What is wrong with each pair, times the weight with which it acts; that weight; and Σ weight · square."""
         entries = places @ places.transpose(0, 2, 1)
         gap = entries - np.clip(entries, self.low, self.high)
@@ -107,15 +123,16 @@ def _dense(problem: PSDProblem) -> _Dense:
     return _Dense(weights, seen, np.where(seen, target, low), np.where(seen, target, high), size)
 
 
-def _descended(U: Floats, known: _Dense) -> tuple[Floats, Floats]:
+def descended(U: Floats, known: Objective, steps: int = STEPS) -> tuple[Floats, Floats]:
+    """Where starts of shape (b, n, r) end, in their own array, and their objectives."""
     count, n, r = U.shape
     damping = np.full(count, 1e-2)
-    gap, active, values = known.off(U)
+    gap, active, values = known.off(U, np.arange(count))
     going, mark = np.arange(count), values.copy()
     each = np.arange(n)
-    for step in range(1, STEPS + 1):
+    for step in range(1, steps + 1):
         checkpoint()
-        V, S = U[going], active[going]
+        V, S = U[going] * known.signs, active[going]
         H = S[:, :, None, :, None] * V.transpose(0, 2, 1)[:, None, :, :, None] * V[:, :, None, None, :]
         own = (S @ (V[..., :, None] * V[..., None, :]).reshape(len(going), n, r * r)).reshape(-1, n, r, r)
         H[:, each, :, each, :] += own.transpose(1, 0, 2, 3)
@@ -123,8 +140,8 @@ def _descended(U: Floats, known: _Dense) -> tuple[Floats, Floats]:
         scale = np.einsum("bii->b", H) / (n * r) + 1e-300
         H[:, np.arange(n * r), np.arange(n * r)] += (damping[going] * scale)[:, None]
         gradient = (gap[going] @ V).reshape(len(going), n * r, 1)
-        tried = V - np.linalg.solve(H, gradient).reshape(-1, n, r)
-        there, theirs, reached = known.off(tried)
+        tried = U[going] - np.linalg.solve(H, gradient).reshape(-1, n, r)
+        there, theirs, reached = known.off(tried, going)
         better = reached < values[going]
         won = going[better]
         U[won], gap[won], active[won], values[won] = tried[better], there[better], theirs[better], reached[better]

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.errors import InputError, is_number, unknown_name
-from unrelu.base.tolerances import ERROR_BARS_ACCURATE, ERROR_BARS_PROBED
+from unrelu.base.tolerances import ERROR_BARS_ACCURATE, ERROR_BARS_PROBED, WALKS_NOISE
 from unrelu.data.observations import Observations
 from unrelu.data.pieces import pieces
 from unrelu.kernels import Kernel
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.model.factors import Factors, Signed, Symmetric, positions_checked
+from unrelu.model.losses import Loss
 from unrelu.problems.psd import PSDProblem
 from unrelu.uncertainty import selection
 from unrelu.uncertainty.beyond_linear import BeyondLinear
@@ -25,6 +26,7 @@ from unrelu.uncertainty.information import Information, InformationKernel
 from unrelu.uncertainty.noise import Noise, noise_of_residuals, pairs_checked
 from unrelu.uncertainty.passes import seen_alike
 from unrelu.uncertainty.sensitivity import RowFormula, Samples, System, spanning
+from unrelu.uncertainty.walks import Fit, errors_at_least
 
 __all__ = ["EXACT", "ROWS", "SAMPLED", "ErrorBars"]
 
@@ -88,6 +90,9 @@ class ErrorBars:
         Rows that the data determine. Entries in others have an infinite error, and what was seen of them is left out.
     doubt : str, optional
         Why the model itself is in doubt, in a sentence: then :attr:`caution` says that first.
+    loss : Loss, optional
+        That of the fit, squares or a likelihood. With it, small fits are walked away from, and where that shows
+        larger errors than linearising does, these count: :mod:`unrelu.uncertainty.walks`.
     rng : int, Generator or None, default 0
         For the samples.
 
@@ -114,6 +119,7 @@ class ErrorBars:
         pairs: str = "auto",
         determined: NDArray[np.bool_] | None = None,
         doubt: str | None = None,
+        loss: Loss | None = None,
         rng: Any = 0,
     ) -> None:
         # A step d of U changes U D Uᵀ by uᵢ·d'ⱼ + uⱼ·d'ᵢ with d' = dD: to first order all is as for UUᵀ.
@@ -129,6 +135,7 @@ class ErrorBars:
         self.pairs = pairs_checked(pairs)
         self.determined = np.ones(n, bool) if determined is None else np.asarray(determined, bool)
         self.doubt = doubt
+        self.loss = loss
         self._seed = int(np.random.default_rng(rng).integers(1 << 62))
         self._used: str | None = None
 
@@ -225,12 +232,15 @@ class ErrorBars:
             return variances
         a, b = fit.place[i], fit.place[j]
         known = np.flatnonzero((a >= 0) & (b >= 0) & (fit.piece[i] == fit.piece[j]))
+        asked = method
         if method == "auto":
             method = EXACT if fit.small else ROWS if fit.accurate else EXACT if len(known) <= SAMPLES else SAMPLED
         self._used = method
         for start in range(0, len(known), CHUNK):
             part = known[start : start + CHUNK]
             variances[part] = self._variances(i[part], j[part], method)
+            if asked == "auto" and self._walked is not None:
+                variances[part] = np.maximum(variances[part], self._walked[a[part], b[part]] ** 2)
         length = np.linalg.norm(self.factor.astype(np.float64) / np.sqrt(fit.unit), axis=1)
         # Of r products of rounded numbers, which is all there is without noise.
         rounding = float(np.finfo(self.factor.dtype).eps) * np.sqrt(self.factor.shape[1]) * length[i] * length[j]
@@ -265,6 +275,31 @@ class ErrorBars:
         times = self._times(*(np.ravel(index) for index in np.meshgrid(everyone, everyone)))
         with owning_the_cores():
             return Covariance.of(fit.rows.basis, times.reshape(len(everyone), -1), fit.beyond.scales, one=fit.rows.one)
+
+    @cached_property
+    def _walked(self) -> Floats | None:
+        """Errors that walks show, of the rows that are kept; None where there are none, or too many rows for them."""
+        fit, observations = self._fit, self._among(self._fit.kept)
+        if self.loss is None or fit.beyond is None or not fit.small or observations is None:
+            return None
+        rms = observations.norm / np.sqrt(observations.count) / fit.unit
+        if not fit.beyond.sigma > WALKS_NOISE * rms:
+            return None
+        everyone = fit.kept
+        rows, cols = (np.ravel(index) for index in np.meshgrid(everyone, everyone, indexing="ij"))
+        errors = np.sqrt(self._variances(rows, cols, EXACT)).reshape(len(everyone), -1)
+        piece = fit.piece[everyone]
+        open_to = (self.observations.times_seen(rows, cols) == 0).reshape(errors.shape) & (piece[:, None] == piece)
+        if observations.source.cut is not None:
+            above = np.arange(len(everyone)) < observations.source.cut
+            open_to &= above[:, None] != above
+        np.fill_diagonal(open_to, False)
+        U = self.factor[everyone].astype(np.float64) / np.sqrt(fit.unit)
+        # A noise that was estimated with the fit is too small, by its degrees of freedom.
+        loss = self.loss.begun(fit.noise.sigma) if self.loss.likelihood else self.loss
+        here = Fit(observations, loss, U, self.signs, fit.beyond.sigma, self._one)
+        with owning_the_cores():
+            return errors_at_least(here, self._covariance, errors, open_to)
 
     @cached_property
     def _samples(self) -> Samples:

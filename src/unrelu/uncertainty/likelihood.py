@@ -84,7 +84,7 @@ class LikelihoodBars(ErrorBars):
 
 
 def bars_of(factor: Array | Factors, observations: Observations, loss: Loss | None, **options: Any) -> ErrorBars:
-    """The error bars of a fit under a likelihood, or in squares if there is none."""
+    """The error bars of a fit under a likelihood, or in squares; None: nothing is known of its loss."""
     if loss is None or loss.noise is None:
-        return ErrorBars(factor, observations, **options)
-    return LikelihoodBars(factor, observations, sigma=loss.noise, given=loss.noise_given, **options)
+        return ErrorBars(factor, observations, loss=loss, **options)
+    return LikelihoodBars(factor, observations, sigma=loss.noise, given=loss.noise_given, loss=loss, **options)

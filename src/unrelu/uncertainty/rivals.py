@@ -22,6 +22,7 @@ from unrelu.proofs.elsewhere import unchanged
 from unrelu.proofs.order import canonical_frame, canonical_order
 from unrelu.solvers import GaussNewton
 from unrelu.solvers.side_by_side import MOST_UNKNOWNS, all_of_many, squares_of
+from unrelu.uncertainty.error_bars import EXACT
 from unrelu.uncertainty.likelihood import bars_of
 
 __all__ = ["rows_with_rivals"]
@@ -74,7 +75,7 @@ def _moving(
         return np.zeros(n, dtype=bool)
     everyone = np.arange(n)
     bars = bars_of(factor * np.sqrt(observations.unit), observations, loss, pairs=pairs, determined=determined)
-    errors = np.asarray(bars.standard_errors(everyone[:, None], everyone), float) / observations.unit
+    errors = np.asarray(bars.standard_errors(everyone[:, None], everyone, method=EXACT), float) / observations.unit
     moved = np.abs(others @ others.transpose(0, 2, 1) - factor @ factor.T).max(axis=0)
     return determined & ~unchanged(np.isfinite(errors) & (moved > RIVALS_APART * errors), determined)
 

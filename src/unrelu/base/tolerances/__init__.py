@@ -249,3 +249,11 @@ RIVALS_NEARLY_AS_LOW, RIVALS_APART = 20.0, 4.0
 # Of a likelihood, ends of descents in squares are followed if these are higher by up to so many times that; two ends
 # that differ by less than this share are one.
 RIVALS_WORTH_FOLLOWING, RIVALS_SAME_END = 3.0, 1e-3
+
+# An entry is pinned so many standard errors away, further each time where −2 log of the likelihood has risen by less
+# than this share of them, squared. A walk tells of standard errors if that has risen by no more than this: noise goes
+# further less than once in a million. A diagonal entry counts half as much in a fit as in its errors: so much more says
+# nothing.
+WALKS_AS_FAR, WALKS_SOFT, WALKS_RISE, WALKS_MORE = (5.0, 10.0, 20.0), 0.8, 36.0, 1.25
+# Noise that is smaller, relative to the seen entries, is rounding, and walks tell nothing of it.
+WALKS_NOISE = 1e-6

@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unrelu.base.arrays import Array
 from unrelu.base.budget import phase
 from unrelu.base.tolerances import (
     FLOOR_NOISELESS,
     LIKELIHOOD_ALL_NOISE,
+    LIKELIHOOD_ALONE,
     LIKELIHOOD_LEFT,
     LIKELIHOOD_LEFT_OF_FEW,
     LIKELIHOOD_MISSING,
@@ -31,6 +33,8 @@ from unrelu.loop.run import Outcome, run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
 from unrelu.model.losses import Censored
 from unrelu.placing.attach import bands
+from unrelu.placing.placement import best_placement
+from unrelu.placing.table import table_placement
 from unrelu.problems.psd import Point, PSDProblem
 from unrelu.solvers import GaussNewton
 from unrelu.starts.continuation import highest_residual_eigenvalue, lowest_residual_eigenpair
@@ -38,7 +42,7 @@ from unrelu.starts.continuation import highest_residual_eigenvalue, lowest_resid
 __all__ = ["Fits", "Leftover", "bent_by_selection", "on_likelihood"]
 
 # Up to so many rows the seen entries are fitted alone too, and how far that goes.
-FEW_ROWS, ALONE = 200, RelativeGradientNormBelow(1e-9) | MaxIterations(60)
+FEW_ROWS, ALONE = 200, RelativeGradientNormBelow(LIKELIHOOD_ALONE) | MaxIterations(60)
 # With fewer rows an eigenvalue tells too little of itself.
 MANY_ROWS = 30
 # Standard deviations beyond its limits at which an entry is sure to be seen; so many missing ones are chance.
@@ -217,13 +221,22 @@ def _met_without_absence(problem: PSDProblem, point: Point) -> str | None:
     if pairs <= unknowns:
         return None
     phase("fitting without absence")
-    found = run(alone, GaussNewton(), (point.factor, point.factor), ALONE, keep=False).point
-    if alone.misfit(found.value) > FLOOR_NOISELESS[problem.dtype.name] * alone.norm:
+    find = best_placement if problem.observations.source.cut is None else table_placement
+    placed = find(alone.observations, problem.rank, np.random.default_rng(0))
+    starts = [point.factor] if placed is None else [placed.completed(alone.observations), point.factor]
+    met = FLOOR_NOISELESS[problem.dtype.name] * alone.norm
+    if all(_misfit_from(alone, start) > met for start in starts):
         return None
     return (
         f"another matrix of rank {problem.rank} meets all {pairs} seen pairs exactly: they have no noise, and entries "
         "are missing for another reason than their value; mark them as unknown=, or pass threshold=None"
     )
+
+
+def _misfit_from(problem: PSDProblem, start: Array) -> float:
+    """Of where Gauss–Newton goes from there."""
+    start = start.astype(problem.dtype)
+    return problem.misfit(run(problem, GaussNewton(), (start, start), ALONE, keep=False).point.value)
 
 
 def bent_by_selection(problem: PSDProblem, point: Point) -> str | None:

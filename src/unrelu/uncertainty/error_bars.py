@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.errors import InputError, is_number, unknown_name
-from unrelu.base.tolerances import ERROR_BARS_ACCURATE, ERROR_BARS_PROBED, WALKS_NOISE
+from unrelu.base.tolerances import ERROR_BARS_ACCURATE, ERROR_BARS_PROBED
 from unrelu.data.observations import Observations
 from unrelu.data.pieces import pieces
 from unrelu.kernels import Kernel
@@ -26,7 +26,7 @@ from unrelu.uncertainty.information import Information, InformationKernel
 from unrelu.uncertainty.noise import Noise, noise_of_residuals, pairs_checked
 from unrelu.uncertainty.passes import seen_alike
 from unrelu.uncertainty.sensitivity import RowFormula, Samples, System, spanning
-from unrelu.uncertainty.walks import Fit, errors_at_least
+from unrelu.uncertainty.walks import Fit, errors_at_least, tells
 
 __all__ = ["EXACT", "ROWS", "SAMPLED", "ErrorBars"]
 
@@ -93,8 +93,6 @@ class ErrorBars:
     loss : Loss, optional
         That of the fit, squares or a likelihood. With it, small fits are walked away from, and where that shows
         larger errors than linearising does, these count: :mod:`unrelu.uncertainty.walks`.
-    rng : int, Generator or None, default 0
-        For the samples.
 
     Examples
     --------
@@ -120,7 +118,6 @@ class ErrorBars:
         determined: NDArray[np.bool_] | None = None,
         doubt: str | None = None,
         loss: Loss | None = None,
-        rng: Any = 0,
     ) -> None:
         # A step d of U changes U D Uᵀ by uᵢ·d'ⱼ + uⱼ·d'ᵢ with d' = dD: to first order all is as for UUᵀ.
         self.signs = getattr(factor, "signs", 1.0)
@@ -136,7 +133,7 @@ class ErrorBars:
         self.determined = np.ones(n, bool) if determined is None else np.asarray(determined, bool)
         self.doubt = doubt
         self.loss = loss
-        self._seed = int(np.random.default_rng(rng).integers(1 << 62))
+        self._seed = int(np.random.default_rng(0).integers(1 << 62))  # the same question, the same answer
         self._used: str | None = None
 
     def _as_factors(self, U: Array) -> Factors:
@@ -282,8 +279,7 @@ class ErrorBars:
         fit, observations = self._fit, self._among(self._fit.kept)
         if self.loss is None or fit.beyond is None or not fit.small or observations is None:
             return None
-        rms = observations.norm / np.sqrt(observations.count) / fit.unit
-        if not fit.beyond.sigma > WALKS_NOISE * rms:
+        if not tells(observations, fit.beyond.sigma):
             return None
         everyone = fit.kept
         rows, cols = (np.ravel(index) for index in np.meshgrid(everyone, everyone, indexing="ij"))

@@ -33,7 +33,7 @@ class LikelihoodBars(ErrorBars):
     given : bool, default False
         Whether that was given rather than estimated.
     options
-        ``pairs``, ``determined``, ``doubt`` and ``rng`` of :class:`ErrorBars`.
+        ``pairs``, ``determined``, ``doubt`` and ``loss`` of :class:`ErrorBars`.
 
     Examples
     --------

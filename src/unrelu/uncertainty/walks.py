@@ -16,14 +16,14 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import phase
-from unrelu.base.tolerances import WALKS_AS_FAR, WALKS_MORE, WALKS_RISE, WALKS_SOFT
+from unrelu.base.tolerances import WALKS_AS_FAR, WALKS_MORE, WALKS_NOISE, WALKS_RISE, WALKS_SOFT
 from unrelu.data.limits import Ends, has_limit, part_of
 from unrelu.data.observations import Observations
 from unrelu.model.losses import Loss
 from unrelu.solvers.side_by_side import descended
 from unrelu.uncertainty.covariance import Covariance
 
-__all__ = ["Fit", "errors_at_least"]
+__all__ = ["Fit", "errors_at_least", "tells"]
 
 # Steps of a walk, and numbers in the equations of all walks together.
 STEPS, NUMBERS = 10, 4e6
@@ -60,6 +60,11 @@ class Fit:
     def per_cost(self) -> float:
         """−2 log of the likelihood for every 1 of F, in which a pair counts both ways; squares count a quarter."""
         return (1 if self.loss.likelihood else 2 / self.sigma**2) * (1 if self.one else 2)
+
+
+def tells(observations: Observations, sigma: float) -> bool:
+    """Whether noise of ``sigma``, in units, is more than rounding."""
+    return bool(sigma > WALKS_NOISE * observations.scaled_norm / np.sqrt(observations.count))
 
 
 def errors_at_least(fit: Fit, covariance: Covariance, errors: Floats, open_to: Bools) -> Floats:

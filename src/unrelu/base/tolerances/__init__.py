@@ -182,6 +182,8 @@ LIKELIHOOD_LEFT, LIKELIHOOD_LEFT_OF_FEW = 1.1, 2.0
 LIKELIHOOD_ALL_NOISE = 0.9
 # Share of the entries that are sure to be seen, and may be missing by chance or by a fit that is off here and there.
 LIKELIHOOD_MISSING = 0.02
+# Relative gradient norm to which seen entries are fitted alone: the misfit is rounding there, if it can be.
+LIKELIHOOD_ALONE = 1e-9
 
 # --- judge.definite --------------------------------------------------------------------------------------------------
 
@@ -250,10 +252,12 @@ RIVALS_NEARLY_AS_LOW, RIVALS_APART = 20.0, 4.0
 # that differ by less than this share are one.
 RIVALS_WORTH_FOLLOWING, RIVALS_SAME_END = 3.0, 1e-3
 
+# --- uncertainty.walks -----------------------------------------------------------------------------------------------
+
 # An entry is pinned so many standard errors away, further each time where −2 log of the likelihood has risen by less
 # than this share of them, squared. A walk tells of standard errors if that has risen by no more than this: noise goes
 # further less than once in a million. A diagonal entry counts half as much in a fit as in its errors: so much more says
 # nothing.
 WALKS_AS_FAR, WALKS_SOFT, WALKS_RISE, WALKS_MORE = (5.0, 10.0, 20.0), 0.8, 36.0, 1.25
-# Noise that is smaller, relative to the seen entries, is rounding, and walks tell nothing of it.
+# Noise that is smaller, relative to the seen entries, is rounding, of which walks tell nothing.
 WALKS_NOISE = 1e-6

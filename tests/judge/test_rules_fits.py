@@ -9,7 +9,7 @@ import unrelu
 from soak.catalogue import drawn
 from unrelu.base.tolerances import NEXT_RANK_FAR_BETTER
 from unrelu.data.observations import Observations
-from unrelu.judge.likelihood import _met_without_absence
+from unrelu.judge.likelihood import _better_without_absence
 from unrelu.judge.next_rank import gain_of_next_rank
 from unrelu.loop.history import Stop
 from unrelu.model.losses import Censored, Observed
@@ -129,12 +129,13 @@ def test_exact_data_with_false_absence_are_no_noise_to_a_likelihood(n, rank):
         assert not completion.determined.any()
 
 
-def test_seen_entries_are_fitted_alone_from_a_block_too():
-    """From the fit itself Gauss–Newton ends in another minimum here. Drawn by the soak, which found it."""
-    instance = drawn("contradictory:10000:2")
+@pytest.mark.parametrize("name", ["contradictory:10000:2", "contradictory:10000:32"])
+def test_seen_entries_are_fitted_alone_from_a_block_too_and_need_not_be_met_exactly(name):
+    """From the fit itself Gauss–Newton ends in another minimum here. Drawn by the soak, which found them."""
+    instance = drawn(name)
     completion = unrelu.complete(instance.data, rng=0, **instance.options)
     assert completion.verdict.code is Stop.STATIONARY
-    assert "meets all 197 seen pairs" in completion.verdict.reason
+    assert "only what absence leaves" in completion.verdict.reason
 
 
 def test_what_meets_the_seen_entries_without_absence_is_said():
@@ -145,11 +146,13 @@ def test_what_meets_the_seen_entries_without_absence_is_said():
     X = np.where((M >= 0) & ~(hidden | hidden.T), M, NAN)
     problem = PSDProblem(Observations.of(X, threshold=0.0), 4, Censored(level=0.5))
     point = problem.evaluate((U + 0.05 * rng.standard_normal(U.shape)) / np.sqrt(problem.unit))
-    assert "meets all" in _met_without_absence(problem, point)
+    seen = int(np.count_nonzero(~np.isnan(np.triu(X, 0))[np.triu_indices(31)]))
+    assert f"meets the {seen} seen pairs" in _better_without_absence(problem, point, 0.5)
     noisy = PSDProblem(
         Observations.of(X * np.exp(0.01 * rng.standard_normal(X.shape)), threshold=0.0), 4, Censored(level=0.5)
     )
-    assert _met_without_absence(noisy, noisy.evaluate(point.factor)) is None
+    assert _better_without_absence(noisy, noisy.evaluate(point.factor), 0.5) is not None
+    assert _better_without_absence(noisy, noisy.evaluate(point.factor), 0.02) is None
 
 
 def test_rows_with_a_rival_are_not_determined():

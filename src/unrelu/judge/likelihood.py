@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from unrelu.base.arrays import Array
 from unrelu.base.budget import phase
@@ -19,9 +20,11 @@ from unrelu.base.tolerances import (
     FLOOR_NOISELESS,
     LIKELIHOOD_ALL_NOISE,
     LIKELIHOOD_ALONE,
+    LIKELIHOOD_BY_CHANCE,
     LIKELIHOOD_LEFT,
     LIKELIHOOD_LEFT_OF_FEW,
     LIKELIHOOD_MISSING,
+    LIKELIHOOD_SELECTED,
     REFINED_NOISE_MATTERS,
 )
 from unrelu.data.limits import part_of
@@ -138,7 +141,7 @@ def _on_fits(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) 
     odd = (
         _nothing_explained(problem, residual)
         or _absence_contradicts(problem, outcome)
-        or _met_without_absence(problem, point)
+        or _better_without_absence(problem, point, noise)
     )
     if odd is not None:
         return Verdict(Stop.STATIONARY, f"{said}, but {odd} ({words})")
@@ -208,10 +211,11 @@ def _absence_contradicts(problem: PSDProblem, outcome: Outcome) -> str | None:
     )
 
 
-def _met_without_absence(problem: PSDProblem, point: Point) -> str | None:
-    """What to say where another matrix of this rank meets all seen entries: then they have no noise, and absence lies.
+def _better_without_absence(problem: PSDProblem, point: Point, noise: float) -> str | None:
+    """What to say where another matrix of this rank meets the seen entries far better: then absence contradicts them.
 
-    Of many rows the test above tells that.
+    At the right matrix the squares that a fit to the seen entries alone leaves are σ² times a χ² variable, or somewhat
+    less for what was seen because of its noise. Of many rows the test above tells as much.
     """
     plain = problem.simpler
     if problem.size > FEW_ROWS or plain is None or not plain.bounded:
@@ -224,12 +228,19 @@ def _met_without_absence(problem: PSDProblem, point: Point) -> str | None:
     find = best_placement if problem.observations.source.cut is None else table_placement
     placed = find(alone.observations, problem.rank, np.random.default_rng(0))
     starts = [point.factor] if placed is None else [placed.completed(alone.observations), point.factor]
-    met = FLOOR_NOISELESS[problem.dtype.name] * alone.norm
-    if all(_misfit_from(alone, start) > met for start in starts):
+    least = 2 * float(gammaincinv((pairs - unknowns) / 2, LIKELIHOOD_BY_CHANCE))  # a quantile of χ²
+    room = (
+        LIKELIHOOD_SELECTED * least * (noise / problem.unit) ** 2
+        + (FLOOR_NOISELESS[problem.dtype.name] * alone.norm) ** 2
+    )
+    left = min(_misfit_from(alone, start) for start in starts)
+    if left**2 / 2 > room:  # it counts a pair twice
         return None
+    told = float(np.sqrt(left**2 / 2 / (pairs - unknowns))) * problem.unit
     return (
-        f"another matrix of rank {problem.rank} meets all {pairs} seen pairs exactly: they have no noise, and entries "
-        "are missing for another reason than their value; mark them as unknown=, or pass threshold=None"
+        f"another matrix of rank {problem.rank} meets the {pairs} seen pairs to {told:.1g}: noise of {noise:.3g} is "
+        "only what absence leaves, and entries are missing for another reason than their value; mark them as unknown=, "
+        "or pass threshold=None"
     )
 
 

@@ -184,6 +184,9 @@ LIKELIHOOD_ALL_NOISE = 0.9
 LIKELIHOOD_MISSING = 0.02
 # Relative gradient norm to which seen entries are fitted alone: the misfit is rounding there, if it can be.
 LIKELIHOOD_ALONE = 1e-9
+# They leave less than this share of what noise leaves, at the quantile of so small a probability: that is no chance,
+# though what was seen because of its noise has somewhat less of it.
+LIKELIHOOD_SELECTED, LIKELIHOOD_BY_CHANCE = 0.25, 1e-6
 
 # --- judge.definite --------------------------------------------------------------------------------------------------
 

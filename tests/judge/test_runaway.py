@@ -43,7 +43,7 @@ def test_the_squares_stand_where_the_likelihood_has_no_answer(wines):
     assert squares.verdict.answered
     chosen = unrelu.complete_rectangular(X, 2, threshold=limits, rng=0)
     assert chosen.loss == "one-sided"
-    assert "that of the squares stands" in chosen.verdict.reason
+    assert "this is the fit of the squares" in chosen.verdict.reason
     np.testing.assert_array_equal(chosen.matrix(), squares.matrix())
 
 

@@ -65,8 +65,13 @@ def or_squares(task: Task, squares: Attempts, start: str, found: Outcome, eviden
         # A fit that is there and contradicts the data is no reason to believe another.
         failed = not found.verdict.answered and found.verdict.code is not Stop.STATIONARY
         if task.either and said.answered and failed:
-            stands = f"; the fit by likelihood ended {found.verdict.code.value}, so that of the squares stands"
-            return replace(squares, outcome=replace(squares.outcome, verdict=Verdict(said.code, said.reason + stands)))
+            # Squares do not know that noise decides what is seen: how far that bends them nobody can say.
+            code = Stop.STATIONARY if said.code is Stop.FITTED_TO_NOISE else said.code
+            stands = (
+                f"{said.reason}; but noise decides what is seen, and the fit by likelihood, which knows that, ended "
+                f"{found.verdict.code.value}: this is the fit of the squares, which selection bends"
+            )
+            return replace(squares, outcome=replace(squares.outcome, verdict=Verdict(code, stands)))
     outcome = replace(found, history=task.history)
     return replace(squares, outcome=outcome, start=start, tried=evidence.tried, problem=problem)
 

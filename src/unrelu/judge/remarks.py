@@ -32,14 +32,6 @@ def beyond_rank(rank: int) -> str:
     )
 
 
-def likelihood_without_answer(likelihood: str) -> str:
-    """What the intervals of squares leave out where noise decides what is seen."""
-    return (
-        f"noise decides what is seen, and the {likelihood} fit, which knows that, has no answer: these intervals are "
-        "those of the squares, which selection bends"
-    )
-
-
 def remarks(observations: Observations, factor: NDArray[np.floating[Any]], residual: float) -> list[str]:
     """Zero rows, a diagonal that was not seen, rows all alike, a fit of lower rank than was asked for."""
     said: list[str] = []

@@ -17,7 +17,7 @@ from unrelu.base.errors import InputError
 from unrelu.base.tolerances import FLOOR_NOISELESS, TABLE_AGREES
 from unrelu.data.mirrored import as_table
 from unrelu.data.observations import Observations
-from unrelu.judge.remarks import beyond_rank, likelihood_without_answer
+from unrelu.judge.remarks import beyond_rank
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop, Verdict
 from unrelu.model.factors import Factors
@@ -189,10 +189,7 @@ def loss_of(completion: Any) -> Loss | None:
 
 def doubt_of(completion: Any) -> str | None:
     """Why the intervals of a fit say less than they seem to, in a sentence."""
-    if completion.verdict.code is Stop.BEST_OF_RANK:
-        return beyond_rank(completion.rank)
-    unanswered = completion.sigma is None and any(attempt.loss == Censored.name for attempt in completion.attempts)
-    return likelihood_without_answer(Censored.name) if unanswered else None
+    return beyond_rank(completion.rank) if completion.verdict.code is Stop.BEST_OF_RANK else None
 
 
 def witnesses_for(*, symmetric: bool, signed: bool = False) -> Witnesses:

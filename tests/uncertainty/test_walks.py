@@ -12,7 +12,7 @@ from unrelu.data.table_observations import table_observations
 from unrelu.data.terms import Terms
 from unrelu.model.losses import Censored, Observed, OneSided
 from unrelu.problems.psd import PSDProblem
-from unrelu.uncertainty.walks import Fit, _Pinned, _products, _Terms
+from unrelu.uncertainty.walks import Fit, Walked, _Pinned, _products, _Terms, in_words
 
 LINEAR = "exact solves"
 
@@ -56,6 +56,14 @@ def test_where_linearising_is_enough_walks_change_nothing(loss):
     linear = bars.standard_errors(*everywhere(X.shape), method=LINEAR)
     walked = bars.standard_errors(*everywhere(X.shape))
     np.testing.assert_array_equal(walked, linear)
+
+
+def test_errors_that_noise_does_not_scale_are_said_to_be_in_doubt():
+    instance = drawn("tables-noisy:10000:71")
+    bars = unrelu.complete_rectangular(instance.data, rng=0, **instance.asked_with()).error_bars()
+    assert "not proportional" in bars.caution
+    assert 0.5 < bars._walked.share < 1
+    assert in_words(Walked(np.zeros((2, 2)), share=0.04, times=9.0)) is None
 
 
 def test_errors_are_known_of_a_loss_of_the_callers_own_and_of_exact_data():

@@ -26,7 +26,7 @@ from unrelu.uncertainty.information import Information, InformationKernel
 from unrelu.uncertainty.noise import Noise, noise_of_residuals, pairs_checked
 from unrelu.uncertainty.passes import seen_alike
 from unrelu.uncertainty.sensitivity import RowFormula, Samples, System, spanning
-from unrelu.uncertainty.walks import Fit, errors_at_least, tells
+from unrelu.uncertainty.walks import Fit, Walked, in_words, tells, walked
 
 __all__ = ["EXACT", "ROWS", "SAMPLED", "ErrorBars"]
 
@@ -155,10 +155,11 @@ class ErrorBars:
         """Why these intervals should not be trusted, in a sentence; None where nothing speaks against them.
 
         Noise near the threshold decides what is seen, so that what is seen is too high (or too low), and the fit bends:
-        :mod:`unrelu.uncertainty.selection`. Standard errors speak of the noise's variance alone.
+        :mod:`unrelu.uncertainty.selection`. Standard errors speak of the noise's variance alone. And where walks show
+        many errors to be larger than linearising has them, others that no walk went by may be as well.
         """
-        said = [words for words in (self.doubt, selection.in_words(self._shift())) if words is not None]
-        return "; ".join(said) or None
+        walked = None if self._walked is None else in_words(self._walked)
+        return "; ".join(filter(None, (self.doubt, selection.in_words(self._shift()), walked))) or None
 
     def _shift(self) -> float:
         """Median over random unseen entries of the expected shift by selection, in standard errors."""
@@ -237,7 +238,7 @@ class ErrorBars:
             part = known[start : start + CHUNK]
             variances[part] = self._variances(i[part], j[part], method)
             if asked == "auto" and self._walked is not None:
-                variances[part] = np.maximum(variances[part], self._walked[a[part], b[part]] ** 2)
+                variances[part] = np.maximum(variances[part], self._walked.errors[a[part], b[part]] ** 2)
         length = np.linalg.norm(self.factor.astype(np.float64) / np.sqrt(fit.unit), axis=1)
         # Of r products of rounded numbers, which is all there is without noise.
         rounding = float(np.finfo(self.factor.dtype).eps) * np.sqrt(self.factor.shape[1]) * length[i] * length[j]
@@ -274,7 +275,7 @@ class ErrorBars:
             return Covariance.of(fit.rows.basis, times.reshape(len(everyone), -1), fit.beyond.scales, one=fit.rows.one)
 
     @cached_property
-    def _walked(self) -> Floats | None:
+    def _walked(self) -> Walked | None:
         """Errors that walks show, of the rows that are kept; None where there are none, or too many rows for them."""
         fit, observations = self._fit, self._among(self._fit.kept)
         if self.loss is None or fit.beyond is None or not fit.small or observations is None:
@@ -295,7 +296,7 @@ class ErrorBars:
         loss = self.loss.begun(fit.noise.sigma) if self.loss.likelihood else self.loss
         here = Fit(observations, loss, U, self.signs, fit.beyond.sigma, self._one)
         with owning_the_cores():
-            return errors_at_least(here, self._covariance, errors, open_to)
+            return walked(here, self._covariance, errors, open_to)
 
     @cached_property
     def _samples(self) -> Samples:

@@ -16,14 +16,14 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import phase
-from unrelu.base.tolerances import WALKS_AS_FAR, WALKS_MORE, WALKS_NOISE, WALKS_RISE, WALKS_SOFT
+from unrelu.base.tolerances import WALKS_AS_FAR, WALKS_MANY, WALKS_MORE, WALKS_NOISE, WALKS_RISE, WALKS_SOFT
 from unrelu.data.limits import Ends, has_limit, part_of
 from unrelu.data.observations import Observations
 from unrelu.model.losses import Loss
 from unrelu.solvers.side_by_side import descended
 from unrelu.uncertainty.covariance import Covariance
 
-__all__ = ["Fit", "errors_at_least", "tells"]
+__all__ = ["Fit", "Walked", "in_words", "tells", "walked"]
 
 # Steps of a walk, and numbers in the equations of all walks together.
 STEPS, NUMBERS = 10, 4e6
@@ -67,8 +67,37 @@ def tells(observations: Observations, sigma: float) -> bool:
     return bool(sigma > WALKS_NOISE * observations.scaled_norm / np.sqrt(observations.count))
 
 
-def errors_at_least(fit: Fit, covariance: Covariance, errors: Floats, open_to: Bools) -> Floats:
-    """Standard errors of all entries that walks show, an (m, m) array; 0 where they show nothing.
+@dataclass(frozen=True, eq=False)
+class Walked:
+    """What walks have shown.
+
+    Attributes
+    ----------
+    errors : ndarray of shape (m, m)
+        Standard errors of all entries at least; 0 where walks show nothing beyond linearising.
+    share : float
+        Of the entries that were not seen, how many have larger errors than linearising says.
+    times : float
+        How much larger the most of them.
+    """
+
+    errors: Floats
+    share: float = 0.0
+    times: float = 1.0
+
+
+def in_words(found: Walked) -> str | None:
+    """What to say where so many errors are larger that the others are in doubt as well."""
+    if found.share <= WALKS_MANY:
+        return None
+    return (
+        f"noise moves this fit so far that its errors are not proportional to it: walks away from the fit show errors "
+        f"up to {found.times:.3g} times as large for {found.share:.0%} of the unseen entries, others may be too small"
+    )
+
+
+def walked(fit: Fit, covariance: Covariance, errors: Floats, open_to: Bools) -> Walked:
+    """Standard errors that walks show.
 
     Parameters
     ----------
@@ -83,7 +112,7 @@ def errors_at_least(fit: Fit, covariance: Covariance, errors: Floats, open_to: B
     found = np.zeros_like(errors)
     i, j = _least_certain(np.where(open_to & np.isfinite(errors), errors, 0))
     if i.size == 0:
-        return found
+        return Walked(found)
     phase("walking away from the fit")
     sides = np.repeat([1.0, -1.0], i.size)
     i, j = np.tile(i, 2), np.tile(j, 2)
@@ -105,7 +134,9 @@ def errors_at_least(fit: Fit, covariance: Covariance, errors: Floats, open_to: B
         going = going[rises <= min(WALKS_RISE, (WALKS_SOFT * far) ** 2)]
         if going.size == 0:
             break
-    return np.where(found > WALKS_MORE * errors, found, 0)
+    more = found > WALKS_MORE * errors
+    times = np.max(found[more & open_to] / errors[more & open_to], initial=1.0)
+    return Walked(np.where(more, found, 0), float(np.mean(more[open_to])), float(times))
 
 
 def _least_certain(errors: Floats) -> tuple[Indices, Indices]:

@@ -11,7 +11,7 @@ from unrelu.auto.escalate import escalate
 from unrelu.auto.task import CUT_SHORT, Attempts, Task
 from unrelu.base.arrays import Array
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import ESCALATE_LOWER
+from unrelu.base.tolerances import ESCALATE_LOWER, FLOOR_FINISHED
 from unrelu.data.pieces import pieces
 from unrelu.judge.floor import noiseless
 from unrelu.judge.verdicts import contradicts_absence
@@ -117,7 +117,8 @@ def _turned(task: Task, factor: NDArray[np.float64], parts: list[NDArray[np.intp
     order = parts
     for _ in range(ORDERS):
         checkpoint()
-        if noiseless(problem, best.value):
+        # A fit that is nearly exact leaves its misfit on entries that the pieces alone meet: another order may not.
+        if problem.misfit(best.value) <= FLOOR_FINISHED[problem.dtype.name] * problem.norm:
             return best, None
         turned = problem.evaluate(turned_together(problem, factor, order, task.rng).astype(problem.dtype))
         # The pieces together: what they are alone may leave them room.

@@ -83,8 +83,23 @@ def off(instance: Instance, answer: Answer) -> Floats:
             return np.zeros_like(instance.truth)
         if instance.group == DISTANCES:
             return _places_off(instance, answer)
-        gaps = np.abs(answer.values - instance.truth) / (allowed(answer) * answer.errors)
-        return np.where(np.isfinite(answer.errors), gaps, 0.0)
+        far = allowed(answer)
+        room = far * answer.errors + far**2 * _own_square(instance, answer)
+        return np.where(np.isfinite(answer.errors), np.abs(answer.values - instance.truth) / room, 0.0)
+
+
+def _own_square(instance: Instance, answer: Answer) -> Floats:
+    """What a row that moves by a standard error adds to its own diagonal entry beside 2u·δ: δ², and 0 elsewhere.
+
+    Where the row is small that is nearly all there is, and no normal number: it is six times its standard deviation
+    once in a few hundred. A row moves by at least the errors of its entries over the sizes of others that are not
+    small.
+    """
+    assert answer.errors is not None
+    sizes = np.linalg.norm(instance.planted, axis=1)
+    large = sizes >= max(float(np.median(sizes)), np.finfo(float).tiny)
+    shares = np.where(np.isfinite(answer.errors[:, large]), answer.errors[:, large], 0.0) / sizes[large]
+    return np.diag(shares.max(axis=1, initial=0.0) ** 2)
 
 
 def _places_off(instance: Instance, answer: Answer) -> Floats:

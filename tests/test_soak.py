@@ -146,6 +146,16 @@ def test_with_noise_six_standard_errors_are_too_far():
     assert found(case, answer(values=moved(0, 2, 0.65), errors=np.full(TRUTH.shape, np.inf))) == {}
 
 
+def test_with_noise_a_diagonal_entry_may_be_off_by_the_square_of_a_move():
+    """Errors are 0.1: a row moves by 0.1 over the size of the larger rows."""
+    case = instance(group=NOISY, noise=0.1)
+    sizes = np.linalg.norm(case.planted, axis=1)
+    far = limit(200)
+    room = 0.1 * far + (far * 0.1 / np.sort(sizes)[2]) ** 2
+    assert found(case, answer(values=moved(1, 1, 0.98 * room))) == {}
+    assert set(found(case, answer(values=moved(1, 1, 1.02 * room)))) == {"wrong"}
+
+
 def test_rows_without_standard_errors_are_right_only_if_they_look_it():
     case = instance(group=NOISY, noise=0.1)
     far, near = moved(0, 2, 5.0), moved(0, 2, 0.5)  # ten standard deviations of the noise are 2.1

@@ -131,12 +131,29 @@ def walked(fit: Fit, covariance: Covariance, errors: Floats, open_to: Bools) -> 
         low = rises <= WALKS_RISE
         moved = np.abs(reached[low] - entries) / np.sqrt(np.maximum(rises[low], 1.0))[:, None, None]
         found = np.maximum(found, moved.max(axis=0, initial=0.0))
-        going = going[rises <= min(WALKS_RISE, (WALKS_SOFT * far) ** 2)]
+        easy = np.argsort(rises, kind="stable")[: max(most // 3, 8)]
+        going = going[easy[rises[easy] <= min(WALKS_RISE, (WALKS_SOFT * far) ** 2)]]
         if going.size == 0:
             break
     more = found > WALKS_MORE * errors
     times = np.max(found[more & open_to] / errors[more & open_to], initial=1.0)
-    return Walked(np.where(more, found, 0), float(np.mean(more[open_to])), float(times))
+    share = float(np.mean(more[open_to]))
+    found = np.where(more, found, 0)
+    if share > WALKS_MANY:
+        found = np.maximum(found, _as_in_their_rows(found, errors, open_to))
+    return Walked(found, share, float(times))
+
+
+def _as_in_their_rows(found: Floats, errors: Floats, open_to: Bools) -> Floats:
+    """Errors of entries that no walk went by: as much larger as those of their row, or column, are on average.
+
+    Walks are few, and where most of what they go by has larger errors the rest is no better known.
+    """
+    finite = open_to & np.isfinite(errors) & (errors > 0)
+    ratios = np.where(finite, np.maximum(found / np.where(finite, errors, 1.0), 1.0), 0.0)
+    rows = np.sqrt(np.sum(ratios**2, axis=1) / np.maximum(np.count_nonzero(finite, axis=1), 1))
+    larger = np.maximum(np.maximum(rows[:, None], rows), 1.0)
+    return np.where(np.isfinite(errors), larger * errors, 0.0)
 
 
 def _least_certain(errors: Floats) -> tuple[Indices, Indices]:

@@ -260,6 +260,7 @@ class PSDProblem:
         """D ↦ D (UᵀU + μ)⁻¹, which removes the conditioning of U."""
         U = point.factor
         eigenvalues, basis = np.linalg.eigh(U.T @ U)
+        damping += getattr(self.kernel, "ridge", 0.0)  # of a price on size
         damping = damping / (2 * self.stiffness)  # F of squares has the curvature UᵀU on the right, others more or less
         floor = max(PSD_SMALLEST_SHARE * eigenvalues[-1], np.finfo(U.dtype).tiny)
         inverse = ((basis / np.maximum(eigenvalues + damping, floor)) @ basis.T).astype(U.dtype)

@@ -34,8 +34,10 @@ def test_the_price_is_that_of_the_trace(loss):
     np.testing.assert_allclose(here.value - free.value, ridge / 2 * np.sum(U * U), rtol=1e-12)
     np.testing.assert_allclose(here.gradient - free.gradient, ridge * U, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(problem.curvature(here, V) - plain.curvature(free, V), ridge * V, atol=1e-12)
-    np.testing.assert_allclose(problem.hessian(here, V) - plain.hessian(free, V), 2 * ridge * V, atol=1e-12)
-    np.testing.assert_allclose(problem.curvature_matrix(here) @ V.ravel(), problem.curvature(here, V).ravel(), rtol=1e-9)
+    np.testing.assert_allclose(problem.hessian(here, V) - plain.hessian(free, V), ridge * V, atol=1e-12)
+    for whole, product in ((False, problem.curvature), (True, problem.hessian)):
+        matrix = problem.curvature_matrix(here, whole=whole)
+        np.testing.assert_allclose(matrix @ V.ravel(), product(here, V).ravel(), rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -63,8 +65,10 @@ def test_the_line_is_that_of_the_whole(loss):
 def test_the_noise_is_estimated_with_the_price():
     problem = problem_of(Censored())
     U = np.random.default_rng(3).standard_normal((12, 2))
+
     def at(step):
         return problem.with_loss(Censored(level=problem.loss.noise * np.exp(step))).evaluate(U).value
+
     sums = problem.evaluate(U).sums
     np.testing.assert_allclose(sums[0], (at(1e-4) - at(-1e-4)) / 2e-4, rtol=1e-6)
     np.testing.assert_allclose(sums[1], (at(1e-3) - 2 * at(0) + at(-1e-3)) / 1e-6, rtol=1e-4)

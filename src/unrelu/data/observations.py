@@ -15,7 +15,7 @@ from unrelu.data.checks import Counts, checked, counted
 from unrelu.data.inputs import read_values, square_size
 from unrelu.data.labels import Axes
 from unrelu.data.limits import Blocks, Ends, Limits, has_limit, narrowed, numbers_at, part_of
-from unrelu.data.source import Place, Source, source_of
+from unrelu.data.source import Place, Source, WithoutDiagonal, source_of
 from unrelu.data.terms import Terms, read_limits, settled
 
 __all__ = ["Observations", "relative_weights"]
@@ -73,6 +73,8 @@ class Observations:
     said: Terms | None = field(default=None, repr=False)
     # Whether the matrix is positive semidefinite, which tells something of its diagonal.
     definite: bool = field(default=True, repr=False)
+    # Upper limits of the diagonal, where that is no entry like the others: infinite where it was not seen.
+    caps: Floats | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, X: Any, terms: Terms | None = None, **said: Any) -> Observations:
@@ -94,6 +96,20 @@ class Observations:
         limits = limits if told.entry_range is None else limits.within(*told.entry_range)
         weights, diagonal_seen = relative_weights(told.weights, source, found), bool(source.diagonal_seen().any())
         return cls(source, limits, labels, diagonal_seen, found, weights, told.spread, told).representable
+
+    def with_diagonal(self, use: str) -> Observations:
+        """The same with the diagonal used otherwise: as ``data``, as ``unknown``, or as an upper ``limit`` of ‖u_i‖².
+
+        Only of observations whose diagonal is data.
+        """
+        if use == "data":
+            return self
+        own = np.arange(self.size)
+        caps = np.full(self.size, np.inf)
+        if use == "limit":
+            values = self.source.at(own, own).astype(np.float64)
+            caps = np.where(np.isnan(values), np.inf, values)
+        return replace(self, source=WithoutDiagonal(self.source), diagonal_seen=False, scanned=None, caps=caps)
 
     @property
     def representable(self) -> Observations:
@@ -201,8 +217,9 @@ class Observations:
         labels = None if self.labels is None else tuple(self.labels[i] for i in rows)
         weights, spread = (narrowed(extra, rows, rows) for extra in (self.weights, self.spread))
         limits = self.limits.part(rows, rows)
-        part = self.source.part(rows, rows)
-        return Observations(part, limits, labels, self.diagonal_seen, None, weights, spread, definite=self.definite)
+        part, caps = self.source.part(rows, rows), None if self.caps is None else self.caps[rows]
+        seen = self.diagonal_seen
+        return Observations(part, limits, labels, seen, None, weights, spread, definite=self.definite, caps=caps)
 
     def reordered(self, order: Indices) -> Observations:
         """All rows in another order: row ``order[k]`` becomes row k."""
@@ -318,6 +335,8 @@ class Observations:
         diagonal would be seen.
         """
         own, limits = np.arange(self.size), self.limits
+        if self.caps is not None:
+            return np.ones(self.size, dtype=bool)
         if not self.definite:  # nothing is known of it, but that a diagonal of which nothing was seen is seldom hidden
             return np.full(self.size, not self.diagonal_seen)
         if limits.uniform:

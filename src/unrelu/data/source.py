@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unrelu.base.arrays import Array, Bools, Indices
 from unrelu.base.errors import InputError, is_integer
 
-__all__ = ["ArraySource", "Place", "Source", "SparseSource", "source_checked", "source_of"]
+__all__ = ["ArraySource", "Place", "Source", "SparseSource", "WithoutDiagonal", "source_checked", "source_of"]
 
 # Some rows or columns: a slice with both ends, or their positions.
 Place = slice | Indices
@@ -222,6 +222,64 @@ class SparseSource(Source):
         """Ones where something is stored: a stored zero was seen too."""
         ones = (np.ones(self.stored.nnz, dtype), self.stored.indices, self.stored.indptr)
         return sp.csr_array(ones, shape=self.shape)
+
+
+class WithoutDiagonal(Source):
+    """Another source, of whose diagonal nothing was seen.
+
+    Examples
+    --------
+    >>> WithoutDiagonal(ArraySource(np.array([[1.0, 2.0], [2.0, 4.0]]))).block(slice(0, 1), slice(0, 2)).tolist()
+    [[nan, 2.0]]
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.shape, self.dtype, self.labels = source.shape, source.dtype, source.labels
+        self.thread_safe = source.thread_safe  # type: ignore[misc]
+
+    def block(self, rows: Place, cols: Place) -> Array:
+        """The same with NaN where row and column are one."""
+        i, j = (np.arange(self.shape[0])[place] for place in (rows, cols))
+        both, at, beside = np.intersect1d(i, j, return_indices=True)
+        values = self.source.block(rows, cols)
+        if both.size:
+            values = values.copy()
+            values[at, beside] = np.nan
+        return values
+
+    def at(self, rows: Indices, cols: Indices) -> Array:
+        """Values of single entries."""
+        values = self.source.at(rows, cols).copy()
+        values[rows == cols] = np.nan
+        return values
+
+    def coordinates(self) -> tuple[Indices, Indices, Array] | None:
+        """Those off the diagonal."""
+        found = self.source.coordinates()
+        if found is None:
+            return None
+        rows, cols, values = found
+        off = rows != cols
+        return rows[off], cols[off], values[off]
+
+    def part(self, rows: Indices, cols: Indices) -> Source:
+        """Some rows and columns, in the order given."""
+        if np.array_equal(rows, cols):
+            return WithoutDiagonal(self.source.part(rows, cols))
+        return ArraySource(self.block(rows, cols))
+
+    def in_dtype(self, dtype: Any) -> Source:
+        """The same values in another precision."""
+        return WithoutDiagonal(self.source.in_dtype(dtype))
+
+    def symmetric(self) -> bool:
+        """As with the diagonal."""
+        return self.source.symmetric()
+
+    def pieces(self) -> Indices:
+        """As with the diagonal."""
+        return self.source.pieces()
 
 
 def source_of(values: Any) -> Source:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
+from unrelu.kernels.capped import CappedKernel
 from unrelu.kernels.compiled import CompiledKernel, can_compile
 from unrelu.kernels.general import GeneralKernel
 from unrelu.kernels.protocol import Kernel, Line
@@ -14,6 +16,13 @@ __all__ = ["CompiledKernel", "GeneralKernel", "Kernel", "Line", "TiledKernel", "
 
 def kernel_for(observations: Observations, loss: Loss) -> Kernel:
     """The quickest kernel for these data and this loss."""
+    kernel, caps = _quickest(observations, loss), observations.caps
+    if caps is None or loss.heard(Limits(high=0.0)).nothing:
+        return kernel
+    return CappedKernel(kernel, caps / observations.unit, loss, observations.unit)
+
+
+def _quickest(observations: Observations, loss: Loss) -> Kernel:
     limits = loss.heard(observations.limits)
     if loss.squared and observations.plain and limits.uniform:
         return TiledKernel(observations, loss)

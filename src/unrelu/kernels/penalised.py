@@ -14,13 +14,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Floats
 from unrelu.data.observations import Observations
 from unrelu.kernels import kernel_for
 from unrelu.kernels.line import Quartic, Sampled
-from unrelu.kernels.protocol import Kernel, Line, PairsSeen
+from unrelu.kernels.protocol import Kernel, Line
+from unrelu.kernels.wrapped import Wrapped
 from unrelu.model.losses import Loss
 
 __all__ = ["Penalised", "PenalisedKernel"]
@@ -57,7 +57,7 @@ class Penalised:
 
 
 @dataclass(frozen=True, eq=False)
-class PenalisedKernel:
+class PenalisedKernel(Wrapped):
     """F(U) + λ k ‖U‖², where k is the curvature of an entry that is met: ½ for squares, 1/σ² for a likelihood.
 
     So λ is a size: what is shrunk off every eigenvalue of a fit to entries that were all seen. Under a likelihood the
@@ -75,25 +75,9 @@ class PenalisedKernel:
         Of the data; what passes take and return is in units of it.
     """
 
-    inner: Kernel
     shrinkage: float
     loss: Loss
     unit: float
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """That of the data."""
-        return self.inner.dtype
-
-    @property
-    def constant(self) -> float:
-        """The part of F that no fit lowers."""
-        return self.inner.constant
-
-    @property
-    def bounded(self) -> bool:
-        """Whether unseen entries count."""
-        return self.inner.bounded
 
     @cached_property
     def ridge(self) -> float:
@@ -141,18 +125,6 @@ class PenalisedKernel:
             return values + np.polyval(price[::-1], steps), slopes + np.polyval(np.polyder(price[::-1]), steps)
 
         return Sampled(value, slope, bend, look)
-
-    def weighted(self, weigh: Callable[[PairsSeen], NDArray[Any]]) -> Any:
-        """That of F."""
-        return self.inner.weighted(weigh)
-
-    def gather(self, visit: Callable[[PairsSeen, Any], None], zeros: NDArray[Any]) -> Any:
-        """That of F."""
-        return self.inner.gather(visit, zeros)
-
-    def total(self, visit: Callable[[PairsSeen], Any]) -> Any:
-        """That of F."""
-        return self.inner.total(visit)
 
 
 def _inner(A: Array, B: Array) -> float:

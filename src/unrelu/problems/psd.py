@@ -236,12 +236,19 @@ class PSDProblem:
         if whole:
             n, r = point.factor.shape
             residual = self.kernel.residual_times(point.factor, np.eye(n, dtype=self.dtype)).astype(np.float64)
+            residual -= self._ridge * np.eye(n)
             matrix.reshape(n, r, n, r)[:, np.arange(r), :, np.arange(r)] += residual
         return matrix
 
     def hessian(self, point: Point, D: Array) -> Array:
         """The Hessian product: the Gauss–Newton one plus the residual matrix times D."""
-        return self.curvature(point, D) + self.kernel.residual_times(point.factor, D)
+        product = self.curvature(point, D) + self.kernel.residual_times(point.factor, D)
+        return product - self.dtype.type(self._ridge) * D if self._ridge else product
+
+    @property
+    def _ridge(self) -> float:
+        """What a price on size adds to the curvature, and to the slopes again."""
+        return float(getattr(self.kernel, "ridge", 0.0))
 
     def line(self, point: Point, D: Array) -> Line:
         """F(U + tD): a quartic, exact for ``observed`` and up to the first kink for ``one-sided``."""
@@ -260,8 +267,9 @@ class PSDProblem:
         """D ↦ D (UᵀU + μ)⁻¹, which removes the conditioning of U."""
         U = point.factor
         eigenvalues, basis = np.linalg.eigh(U.T @ U)
-        damping += getattr(self.kernel, "ridge", 0.0)  # of a price on size
-        damping = damping / (2 * self.stiffness)  # F of squares has the curvature UᵀU on the right, others more or less
+        damping = (damping + self._ridge) / (
+            2 * self.stiffness
+        )  # F of squares has the curvature UᵀU on the right, others more or less
         floor = max(PSD_SMALLEST_SHARE * eigenvalues[-1], np.finfo(U.dtype).tiny)
         inverse = ((basis / np.maximum(eigenvalues + damping, floor)) @ basis.T).astype(U.dtype)
         return lambda D: D @ inverse

@@ -266,3 +266,11 @@ WALKS_AS_FAR, WALKS_SOFT, WALKS_RISE, WALKS_MORE = (5.0, 10.0, 20.0), 0.8, 36.0,
 WALKS_MANY = 0.05
 # Noise that is smaller, relative to the seen entries, is rounding, of which walks tell nothing.
 WALKS_NOISE = 1e-6
+
+# --- auto.candidates -------------------------------------------------------------------------------------------------
+
+# Relative gradient norm at which a fit that is only compared with others ends, and the accuracy of eigenvectors that
+# only begin one.
+CANDIDATES_FITTED, CANDIDATES_LANCZOS = 1e-4, 1e-3
+# Eigenvalues with less than this share of the largest begin no column.
+CANDIDATES_SMALLEST = 1e-6

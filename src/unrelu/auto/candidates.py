@@ -85,7 +85,7 @@ def fitted(observations: Observations, candidate: Candidate, before: Fitted | No
 
 
 def next_factor(problem: PSDProblem, factor: Array) -> Array:
-    """Top eigenvectors of Y with their positive eigenvalues, as many as the rank of the problem allows, one at least."""
+    """Top eigenvectors of Y with their positive eigenvalues: as many as the rank of the problem, one at least."""
     n, most = problem.size, min(problem.rank, problem.size)
     stiff = 2 * problem.stiffness
 

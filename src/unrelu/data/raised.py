@@ -70,17 +70,15 @@ class Raised(Source):
         return Raised(self.source.in_dtype(dtype), self.least, self.most, spared=self.spared)
 
 
-def raised(
-    observations: Observations, least: Any = -np.inf, most: Any = np.inf, *, spared: bool = False
-) -> Observations:
+def raised(seen: Observations, least: Any = -np.inf, most: Any = np.inf, *, spared: bool = False) -> Observations:
     """What would have been seen had entries gone unseen below ``least``, or above ``most``; the unknown stay unknown.
 
     What went unseen then is known to lie beyond these, no more: that it lies beyond the true limits as well is what a
     rehearsal keeps to itself. ``spared``: the diagonal was seen whatever its value.
     """
-    limits = replace(observations.limits, low=_open(most, np.inf), high=_open(least, -np.inf))
-    source = Raised(observations.source, least, most, spared=spared)
-    return replace(observations, source=source, limits=limits, scanned=None, said=None)
+    limits = replace(seen.limits, low=_open(most, np.inf), high=_open(least, -np.inf))
+    source = Raised(seen.source, least, most, spared=spared)
+    return replace(seen, source=source, limits=limits, scanned=None, said=None)
 
 
 def _open(end: Any, nowhere: float) -> Any:

@@ -95,7 +95,8 @@ class Predictive:
             return self._searched(share)
         if np.isinf(low).all() and np.isinf(high).all():
             standard = np.full(mean.shape, ndtri(share))
-        return self.ends.nearest(mean + self.sigma * standard)
+        found: Floats = np.clip(mean + self.sigma * standard, *self.ends)
+        return found
 
     def _searched(self, share: float) -> Floats:
         """By halving."""

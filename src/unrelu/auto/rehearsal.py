@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 from unrelu.base.arrays import Bools, Floats, Indices
+from unrelu.base.tolerances import REHEARSAL_ALONE, REHEARSAL_NARROWEST, REHEARSAL_SHARP, REHEARSAL_WIDEST
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
 from unrelu.data.raised import raised
@@ -27,8 +28,6 @@ __all__ = ["Level", "NoStructure", "levels"]
 SCORED = 200_000
 # Shares of the seen pairs that are hidden on purpose.
 SHARES = (0.25, 0.5)
-# Between which σ is looked for, relative to the spread of the seen values.
-NARROWEST, WIDEST = 1e-4, 1e2
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,6 @@ class NoStructure:
         centre, spread = float(np.mean(values)), max(float(np.std(values)), np.finfo(float).tiny)
         low, high = ((end - centre) / spread for end in ends)
         standard = (values - centre) / spread
-        from scipy.optimize import minimize
 
         def cost(at: Floats) -> float:
             mean, sigma = at[0], np.exp(at[1])
@@ -52,7 +50,7 @@ class NoStructure:
             seen = standard.size * (np.log(sigma)) + np.sum((standard - mean) ** 2) / (2 * sigma**2)
             return float(seen - hidden * one.log_probability(Ends((low, high)))[0])
 
-        found = minimize(cost, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-8}).x
+        found = minimize(cost, np.zeros(2), method="Nelder-Mead", options=dict(xatol=REHEARSAL_ALONE)).x
         return cls(centre + spread * float(found[0]), spread * float(np.exp(found[1])))
 
 
@@ -100,12 +98,15 @@ class Level:
     def best(self, means: Floats) -> tuple[float, float]:
         """The σ that scores best, and its score."""
         spread = max(float(np.nanstd(self.values)), np.finfo(float).tiny)
-        grid = np.log(spread) + np.linspace(np.log(NARROWEST), np.log(WIDEST), 25)
+        grid = np.log(spread) + np.linspace(np.log(REHEARSAL_NARROWEST), np.log(REHEARSAL_WIDEST), 25)
         scores = [self.score(means, float(np.exp(at))) for at in grid]
         top = int(np.argmax(scores))
         bracket = grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)]
         found = minimize_scalar(
-            lambda at: -self.score(means, float(np.exp(at))), bounds=bracket, method="bounded", options={"xatol": 1e-3}
+            lambda at: -self.score(means, float(np.exp(at))),
+            bounds=bracket,
+            method="bounded",
+            options={"xatol": REHEARSAL_SHARP},
         )
         return float(np.exp(found.x)), -float(found.fun)
 

@@ -274,3 +274,10 @@ WALKS_NOISE = 1e-6
 CANDIDATES_FITTED, CANDIDATES_LANCZOS = 1e-4, 1e-3
 # Eigenvalues with less than this share of the largest begin no column.
 CANDIDATES_SMALLEST = 1e-6
+
+# --- auto.rehearsal --------------------------------------------------------------------------------------------------
+
+# Between which the σ of a forecast is looked for, relative to the spread of the values, and how sharply its logarithm.
+REHEARSAL_NARROWEST, REHEARSAL_WIDEST, REHEARSAL_SHARP = 1e-4, 1e2, 1e-3
+# The same of one distribution for all, in units of its spread.
+REHEARSAL_ALONE = 1e-5

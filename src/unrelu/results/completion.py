@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.auto.task import Attempt
 from unrelu.base.arrays import Array
-from unrelu.base.errors import CompletionWarning, unknown_name
+from unrelu.base.errors import unknown_name
 from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.labels import as_positions
 from unrelu.data.observations import Observations
@@ -23,18 +22,19 @@ from unrelu.loop.history import History, Stop, Verdict
 from unrelu.model.factors import Factors, Signed, Symmetric, TwoSided, positions_checked, together
 from unrelu.proofs.determinacy import LEVELS
 from unrelu.results.data_again import framed, marked, read_again, refuse_another_mask
+from unrelu.results.forecasts import fill, noise_level
 from unrelu.results.misfit import Misfit, largest_misfit
 from unrelu.results.saving import read_fields, write_fields
 from unrelu.results.summary import summary_of
+from unrelu.results.uncertain import Uncertain
 from unrelu.results.witnesses import PSDWitnesses, RowsKnown, Witnesses
 from unrelu.uncertainty.error_bars import ErrorBars
-from unrelu.uncertainty.noise import Noise
 
 __all__ = ["Completion"]
 
 
 @dataclass(frozen=True, eq=False)
-class Completion:
+class Completion(Uncertain):
     """A completed matrix M ≈ UUᵀ, kept as its factor; nothing n×n is stored but a reference to the input.
 
     Attributes
@@ -171,6 +171,9 @@ class Completion:
     def filled(self, X: Any = None, undetermined: str = "keep") -> Any:
         """Seen entries as they were given (one seen one way round is copied to the other), the rest from the fit.
 
+        An entry that went unseen because of its value is filled with its expectation given that: around the fit by
+        the noise, and never beyond its limit.
+
         Parameters
         ----------
         X : optional
@@ -178,17 +181,9 @@ class Completion:
         undetermined : {"keep", "nan"}
             ``nan`` blanks the unseen entries that the data do not determine.
         """
-        observations = self.seen_entries(X)
         result = self._dense()
         result = self._blanked(result) if _blank(undetermined) else result
-        n, band, whole = self.size, 256, slice(0, self.size)
-        for start in range(0, n, band):
-            rows = slice(start, min(start + band, n))
-            # Where the matrix is symmetric, what was seen one way round is known the other way round too.
-            mirrored = [observations.block(whole, rows).T] if self.symmetric else []
-            for known in (*mirrored, observations.block(rows, whole)):
-                seen = ~np.isnan(known)
-                result[rows][seen] = known[seen]
+        fill(result, self._with_limits(X), noise_level(self), both_ways=self.symmetric)
         return self._framed(result, X)
 
     def _framed(self, values: Array, X: Any = None) -> Any:
@@ -198,6 +193,11 @@ class Completion:
     def seen_entries(self, X: Any = None) -> Observations:
         """What was seen, read again from the caller's matrix; refused if that has changed meanwhile."""
         return read_again(self, X, Terms(threshold=None))
+
+    def _with_limits(self, X: Any) -> Observations:
+        """What was seen, and what absence says as far as that is known: a file does not bring back a mask."""
+        masked = self.unknown_count and self.unknown is None
+        return self.seen_entries(X) if masked else self.observed(X)
 
     def with_data(self, X: Any, unknown: Any = None) -> Completion:
         """The same completion with the matrix it was made from: what :meth:`load` does not bring back."""
@@ -290,40 +290,6 @@ class Completion:
             known = found.of_entries(np.full(self.size, row), everyone, seen) >= LEVELS.index("generic")
             matrix[row, ~known] = np.nan
         return matrix
-
-    @property
-    def noise(self) -> Noise:
-        """Noise level of the seen entries, with degrees of freedom; after :meth:`load` call ``error_bars(X)`` first."""
-        return self.error_bars().noise
-
-    def standard_errors(self, rows: ArrayLike, cols: ArrayLike, X: Any = None) -> Any:
-        """Standard errors of the fit; infinite in rows that are not determined.
-
-        Parameters
-        ----------
-        rows, cols : positions or labels that broadcast against each other
-        X : optional
-            The matrix that was completed; needed only after :meth:`load`.
-        """
-        return self.error_bars(X).standard_errors(*self._places_of_errors(rows, cols))
-
-    def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
-        """(low, high): between them the noiseless entry lies with probability ``level``.
-
-        Where the noise is so large that it decided what was seen, or the data are not of this rank, they do not cover
-        as often, and a :class:`~unrelu.CompletionWarning` says so.
-
-        Parameters
-        ----------
-        rows, cols : positions or labels that broadcast against each other
-        level : float, default 0.95
-        X : optional
-            The matrix that was completed; needed only after :meth:`load`.
-        """
-        bars = self.error_bars(X)
-        if bars.caution is not None:
-            warnings.warn(CompletionWarning(bars.caution), stacklevel=2)
-        return bars.interval(*self._places_of_errors(rows, cols), level)
 
     def _places_of_errors(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where entries stand for the error bars."""

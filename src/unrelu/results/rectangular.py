@@ -23,6 +23,7 @@ from unrelu.proofs.determinacy import LEVELS
 from unrelu.proofs.table import TableDeterminacy, determine_table
 from unrelu.results.completion import Completion
 from unrelu.results.data_again import framed
+from unrelu.results.forecasts import fill, noise_level
 from unrelu.results.new_rows import rows_beside
 from unrelu.results.witnesses import doubt_of, loss_of, proved_bounds
 from unrelu.uncertainty.error_bars import ErrorBars
@@ -66,12 +67,12 @@ class RectangularCompletion(Completion):
         return framed(values, self.source if X is None else X, self.labels, self.column_labels)
 
     def filled(self, X: Any = None, undetermined: str = "keep") -> Any:
-        """Seen entries as they were given, the rest from the fit; with ``nan`` what is not determined is blank."""
+        """Seen entries as they were given, the rest from the fit; with ``nan`` what is not determined is blank.
+
+        An entry that went unseen because of its value is filled with its expectation given that, within its limit.
+        """
         result = np.asarray(self.matrix(undetermined)).copy()
-        m, n = self.shape
-        known = self.observed(X).block(slice(0, m), slice(m, m + n))
-        seen = ~np.isnan(known)
-        result[seen] = known[seen]
+        fill(result, self.observed(X), noise_level(self), both_ways=False)
         return self._framed(result, X)
 
     def seen_entries(self, X: Any = None) -> Observations:
@@ -172,6 +173,9 @@ class RectangularCompletion(Completion):
             self._asked["error bars"] = bars_of(self.factor, self.observed(X), loss_of(self), **options)
         bars: ErrorBars = self._asked["error bars"]
         return bars
+
+    def _with_limits(self, X: Any) -> Observations:
+        return self.observed(X)
 
     def new_rows(self, X: Any) -> Any:
         """Rows that were not there when the table was completed, completed against its columns by least squares.

@@ -200,6 +200,10 @@ class ErrorBars:
         errors = self._errors(i.ravel(), j.ravel(), method).astype(self.factor.dtype)
         return errors.reshape(i.shape)[()]
 
+    def fit(self, rows: ArrayLike, cols: ArrayLike) -> Any:
+        """The entries themselves."""
+        return self._as_factors(self.factor).entries(rows, cols)
+
     def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, *, method: str = "auto") -> Any:
         """(low, high) between which the noiseless entry lies with this probability, by Student's t.
 
@@ -209,14 +213,12 @@ class ErrorBars:
             Positions that broadcast against each other.
         level : float, default 0.95
             Between 0 and 1.
-        method : str
-            As in :meth:`standard_errors`.
         """
         if not (is_number(level) and 0 < level < 1):
             raise InputError(f"level must be a probability between 0 and 1, such as 0.95; got {level!r}")
         from scipy.special import stdtrit  # takes a while to import
 
-        centre = self._as_factors(self.factor).entries(rows, cols)
+        centre = self.fit(rows, cols)
         errors = self.standard_errors(rows, cols, method=method)
         freedom = self.noise.degrees_of_freedom
         half = errors * errors.dtype.type(stdtrit(freedom, (1 + level) / 2) if freedom > 0 else 1.0)

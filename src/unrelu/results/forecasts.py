@@ -1,0 +1,125 @@
+"""What a completion says of an entry that was not seen, with what is known of its limits."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from unrelu.base.arrays import Array, Floats, Indices
+from unrelu.base.errors import InputError, is_number
+from unrelu.data.limits import Ends
+from unrelu.data.observations import Observations
+from unrelu.model.predictive import Predictive
+from unrelu.uncertainty.error_bars import ErrorBars
+
+__all__ = ["expected", "fill", "limits_of", "noise_level", "predicted"]
+
+# Noise of less than this share of the seen entries is rounding: then an expectation is the fit, within its limits.
+# Rows that are filled together.
+BAND = 256
+ROUNDING = {"float64": 1e-9, "float32": 1e-4}
+
+
+class _Fit(Protocol):
+    """What is known of a fit."""
+
+    @property
+    def sigma(self) -> float | None: ...
+
+    @property
+    def residual(self) -> float: ...
+
+    @property
+    def seen(self) -> tuple[int, float]: ...
+
+    @property
+    def factor(self) -> Array: ...
+
+
+def noise_level(completion: _Fit) -> float:
+    """Of the seen entries around the fit: that of its likelihood, or what the squares leave; 0 for rounding."""
+    count, norm = completion.seen
+    rms = norm / np.sqrt(count) if count else 0.0
+    sigma = completion.residual * rms if completion.sigma is None else completion.sigma
+    return float(sigma) if np.isfinite(sigma) and sigma > ROUNDING[completion.factor.dtype.name] * rms else 0.0
+
+
+def expected(fit: Array, ends: tuple[Floats, Floats], sigma: float) -> Array:
+    """The expectation of entries around their fits, given that they lie between their ends; never beyond these."""
+    low, high = ends
+    limited = np.isfinite(low) | np.isfinite(high)
+    found = np.array(fit)
+    if not limited.any():
+        return found
+    within = Ends((low[limited], high[limited]))
+    if sigma > 0:
+        found[limited] = Predictive(fit[limited].astype(np.float64), sigma, within).expectation()
+    else:
+        found[limited] = np.clip(fit[limited], *within)
+    # Rounding to single precision must not lead beyond a limit.
+    return np.clip(found, _rounded(low, fit.dtype, up=True), _rounded(high, fit.dtype, up=False))
+
+
+def _rounded(end: Floats, dtype: Any, *, up: bool) -> Array:
+    """The nearest number of a precision that is not beyond."""
+    near = end.astype(dtype)
+    off = (near < end) if up else (near > end)
+    return np.where(off, np.nextafter(near, dtype.type(np.inf if up else -np.inf)), near)
+
+
+def limits_of(observations: Observations, i: Indices, j: Indices) -> tuple[Floats, Floats]:
+    """Between which the entries (i[k], j[k]) lie, if they were not seen: by what absence says, both ways round."""
+    low, high = np.full(len(i), -np.inf), np.full(len(i), np.inf)
+    limits, shape = observations.limits, observations.source.shape
+    for a, b in ((i, j), (j, i)):
+        told = observations.told_at(a, b)
+        ends = limits.at(a, b, shape).hull
+        low = np.where(told, np.maximum(low, ends[0]), low)
+        high = np.where(told, np.minimum(high, ends[1]), high)
+    return low, high
+
+
+def fill(result: Array, observations: Observations, sigma: float, *, both_ways: bool) -> None:
+    """Write what was seen into a fit, and for what went unseen because of its value its expectation.
+
+    ``both_ways``: what was seen one way round is known the other way round too. A table stands off the diagonal of its
+    observations.
+    """
+    cut, size = observations.source.cut or 0, observations.size
+    everyone = np.arange(cut, size)
+    for start in range(0, len(result), BAND):
+        rows = slice(start, min(start + BAND, len(result)))
+        if not observations.limits.nothing:
+            low, high = observations.bounds(np.arange(size)[rows], everyone)
+            result[rows] = expected(result[rows], (low * observations.unit, high * observations.unit), sigma)
+        mirrored = [observations.block(slice(0, size), rows).T] if both_ways else []
+        for known in (*mirrored, observations.block(rows, slice(cut, size))):
+            seen = ~np.isnan(known)
+            result[rows][seen] = known[seen]
+
+
+def predicted(
+    bars: ErrorBars, observations: Observations, places: tuple[Indices, Indices], level: float, *, both_ways: bool
+) -> tuple[Any, Any]:
+    """(low, high) between which entries lie with a probability: around the fit by its error and the noise, in limits.
+
+    Where the fit says nothing of an entry, all that its limits allow; where it was seen, its value.
+    """
+    if not (is_number(level) and 0 < level < 1):
+        raise InputError(f"level must be a probability between 0 and 1, such as 0.95; got {level!r}")
+    shape, (i, j) = places[0].shape, (index.ravel() for index in places)
+    fit = bars.fit(i, j)
+    wide = np.hypot(bars.standard_errors(i, j).astype(np.float64), bars.noise.sigma)
+    low, high = limits_of(observations, i, j)
+    values = observations.source.at(i, j).astype(np.float64)
+    if both_ways:
+        values = np.where(np.isnan(values), observations.source.at(j, i), values)
+    known = np.isfinite(wide) & (wide > 0)
+    if known.any():
+        found = Predictive(fit[known], wide[known], Ends((low[known], high[known])))
+        low[known], high[known] = found.interval(level)
+    sure = wide == 0
+    low[sure] = high[sure] = np.clip(fit, low, high)[sure]
+    low, high = (np.where(np.isnan(values), end, values).reshape(shape)[()] for end in (low, high))
+    return low, high

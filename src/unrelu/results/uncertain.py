@@ -1,0 +1,97 @@
+"""How far the entries of a completion may be off, and between what an entry lies that was not seen."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unrelu.base.errors import CompletionWarning
+from unrelu.data.observations import Observations
+from unrelu.results.forecasts import predicted
+from unrelu.uncertainty.error_bars import ErrorBars
+from unrelu.uncertainty.noise import Noise
+
+__all__ = ["Uncertain"]
+
+
+class Uncertain:
+    """What every completion says of its errors; ``error_bars`` finds them."""
+
+    symmetric: bool
+
+    def error_bars(self, X: Any = None) -> ErrorBars:
+        """The error bars of this fit."""
+        raise NotImplementedError
+
+    def _with_limits(self, X: Any) -> Observations:
+        """What was seen, and what absence says."""
+        raise NotImplementedError
+
+    def _places_of_errors(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where entries stand for the error bars."""
+        raise NotImplementedError
+
+    @property
+    def noise(self) -> Noise:
+        """Noise level of the seen entries, with degrees of freedom; after :meth:`load` call ``error_bars(X)`` first."""
+        return self.error_bars().noise
+
+    def standard_errors(self, rows: ArrayLike, cols: ArrayLike, X: Any = None) -> Any:
+        """Standard errors of the fit; infinite in rows that are not determined.
+
+        Parameters
+        ----------
+        rows, cols : positions or labels that broadcast against each other
+        X : optional
+            The matrix that was completed; needed only after :meth:`load`.
+        """
+        return self.error_bars(X).standard_errors(*self._places_of_errors(rows, cols))
+
+    def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
+        """(low, high): between them the noiseless entry lies with probability ``level``.
+
+        Where the noise is so large that it decided what was seen, or the data are not of this rank, they do not cover
+        as often, and a :class:`~unrelu.CompletionWarning` says so.
+
+        Parameters
+        ----------
+        rows, cols : positions or labels that broadcast against each other
+        level : float, default 0.95
+        X : optional
+            The matrix that was completed; needed only after :meth:`load`.
+        """
+        bars = self.error_bars(X)
+        if bars.caution is not None:
+            warnings.warn(CompletionWarning(bars.caution), stacklevel=2)
+        return bars.interval(*self._places_of_errors(rows, cols), level)
+
+    def predict(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
+        """(low, high): between them the entry itself lies with probability ``level``, its noise included.
+
+        :meth:`interval` is for what an entry would be without noise; this is for what would have been measured. An
+        entry that went unseen because of its value lies beyond its limit, and so does its interval. A seen entry has
+        the value that was seen.
+
+        Parameters
+        ----------
+        rows, cols : positions or labels that broadcast against each other
+        level : float, default 0.95
+        X : optional
+            The matrix that was completed; needed only after :meth:`load`.
+
+        Examples
+        --------
+        >>> import unrelu
+        >>> from unrelu.data.planted import planted
+        >>> instance = planted(80, 2, sigma=0.5, symmetric_noise=True, rng=0)
+        >>> found = unrelu.complete(np.where(instance.matrix >= 0, instance.matrix, np.nan), rank=2, rng=0)
+        >>> i, j = np.nonzero(np.triu(instance.matrix < 0, 1))
+        >>> low, high = found.predict(i, j)
+        >>> bool(high.max() <= 0), bool(0.92 < np.mean((low <= instance.matrix[i, j])) < 0.99)
+        (True, True)
+        """
+        bars, observations = self.error_bars(X), self._with_limits(X)
+        return predicted(bars, observations, self._places_of_errors(rows, cols), level, both_ways=self.symmetric)

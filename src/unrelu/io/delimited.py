@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TextIO
@@ -14,77 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.errors import InputError
+from unrelu.io.cells import MISSING, Cells
+from unrelu.io.reading import Reading
 
-__all__ = ["MISSING", "open_records", "quoted", "read_delimited", "shortest", "write_delimited"]
+__all__ = ["MISSING", "open_records", "quoted", "read_delimited", "read_records", "shortest", "write_delimited"]
 
-MISSING = ("", "na", "nan", "n/a", "null", "none")
-"""What a cell may hold, in any case, where nothing was seen."""
-
-_LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,'_\s]*([eE][+-]?\d+)?")
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+")
-_OTHER_DELIMITER = re.compile(r"[;|,\s]")
-_LONGEST_SHOWN = 40
 # How UTF-16 begins.
 WIDE = (b"\xff\xfe", b"\xfe\xff")
-
-
-class _Cells:
-    """What the text of a cell means: a number, a missing mark (NaN), or neither (None)."""
-
-    def __init__(self, name: str, missing: Sequence[str]) -> None:
-        self.name = name
-        self.marks = {mark.strip().casefold() for mark in (*MISSING, *missing)}
-        # Spellings met so far, so that a column of " NA" costs one careful look and not one per cell.
-        self.spellings = dict.fromkeys(self.marks, np.nan)
-
-    def number(self, cell: str) -> float | None:
-        text = cell.strip()
-        if text.casefold() in self.marks:
-            self.spellings[cell] = np.nan
-            return np.nan
-        try:
-            # float() also takes Python's 1_000, which no data file means as a number.
-            return None if "_" in text else float(text)
-        except ValueError:
-            return None
-
-    def is_text(self, cell: str) -> bool:
-        return self.number(cell) is None
-
-    def numbers(self, cells: Sequence[str], line: int, column: int, width: int) -> NDArray[np.float64]:
-        """Read neighbouring cells of one line, the first of them in the given column (from 1)."""
-        spellings = self.spellings
-        if "_" not in "".join(cells):
-            try:
-                return np.array([spellings[c] if c in spellings else float(c) for c in cells], dtype=float)
-            except ValueError:
-                pass
-        found = np.empty(len(cells))
-        for index, cell in enumerate(cells):
-            value = self.number(cell)
-            if value is None:
-                raise self.wrong(cell, line, column + index, width)
-            found[index] = value
-        return found
-
-    def several(self, cell: str) -> bool:
-        """Whether these are numbers with semicolons between them."""
-        parts = cell.split(";")
-        return len(parts) > 1 and not any(map(self.is_text, parts)) and any(part.strip() for part in parts)
-
-    def wrong(self, cell: str, line: int, column: int, width: int) -> InputError:
-        text = cell.strip()
-        shown = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
-        if (width == 1 and _OTHER_DELIMITER.search(text)) or self.several(text):
-            advice = "separate the cells by commas in a .csv file and by tabs in a .tsv file"
-        elif _LOCAL_NUMBER.fullmatch(text):
-            advice = "write the decimal sign as a point and leave out thousand separators"
-        elif shown == text:
-            advice = f"give it with --missing {shlex.quote(text)} or correct the cell"
-        else:
-            advice = "correct the cell"
-        where = f"{self.name}, line {line}, column {column}"
-        return InputError(f"{where}: {shown!r} is neither a number nor a missing mark; {advice}")
 
 
 def read_delimited(
@@ -124,7 +60,8 @@ def read_delimited(
     (array([[ 1., nan], [nan,  4.]]), ('x', 'y'), ('a', 'b'))
     """
     with open_records(handle, delimiter, name) as records:
-        return _read(records, _Cells(name, missing), header, labels)
+        found = read_records(records, Cells(name, missing), header, labels)
+    return np.asarray(found.values), found.rows, found.columns
 
 
 @contextmanager
@@ -206,9 +143,27 @@ def _records(text: TextIO, delimiter: str, name: str) -> Iterator[tuple[int, lis
         raise InputError(f"{name}, line {line}: {error}; check the quotation marks there") from error
 
 
-def _read(
-    records: Iterator[tuple[int, list[str]]], cells: _Cells, header: bool | None, labels: bool | None
-) -> tuple[NDArray[np.float64], tuple[str, ...] | None, tuple[str, ...] | None]:
+def read_records(
+    records: Iterator[tuple[int, list[str]]], cells: Cells, header: bool | None, labels: bool | None
+) -> Reading:
+    r"""Read a matrix from (line, cells), whatever they come from, and the limits that its cells name.
+
+    Parameters
+    ----------
+    records : iterator of (line, cells)
+        A blank line as no cells.
+    cells : Cells
+        How a cell is read.
+    header, labels : bool or None
+        Whether the first line, the first column, holds names; None: to be found out.
+
+    Examples
+    --------
+    >>> lines = iter([(1, ["a", "b"]), (2, ["1.5", ">100"])])
+    >>> found = read_records(lines, Cells("levels.csv", limited=True), None, None)
+    >>> found.values, found.low
+    (array([[1.5, nan]]), array([[-inf, 100.]]))
+    """
     # Whether the first column holds labels is known only at the last line, so that column waits as text
     # while the others are turned into numbers.
     first_line, first = next(records, (1, None))
@@ -219,7 +174,7 @@ def _read(
     width = len(first)
     if header is None and width > 1:
         _refuse_semicolons(first, first_line, cells)
-    named = any(map(cells.is_text, first)) if header is None else header
+    named = cells.are_names(first) if header is None else header
     lines: list[int] = []
     heads: list[str] = []
     body: list[NDArray[np.float64]] = []
@@ -251,7 +206,7 @@ def _read(
         )
     if labels is None:
         cornered = header and (not first[0].strip() or _alike(first, heads))
-        labels = width > 1 and (cornerless or cornered or any(map(cells.is_text, heads)))
+        labels = width > 1 and (cornerless or cornered or cells.are_names(heads))
     if labels and width == 1:
         raise InputError(
             f"{cells.name} has one column, which --labels takes for names; expected at least one column of numbers"
@@ -265,10 +220,25 @@ def _read(
         for row_values, head, line in zip(values, heads, lines, strict=True):
             row_values[:1] = cells.numbers([head], line, 1, width)
     columns = tuple(first[1:] if labels and not cornerless else first) if header else None
-    return values, tuple(heads) if labels else None, columns
+    low, high = _limits(values, cells, lines, 2 if labels else 1)
+    return Reading(values, tuple(heads) if labels else None, columns, low, high)
 
 
-def _refuse_semicolons(row: list[str], line: int, cells: _Cells) -> None:
+def _limits(
+    values: NDArray[np.float64], cells: Cells, lines: list[int], first: int
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Low and high of every entry, where cells name limits; ``first`` is the column of the first entry."""
+    if not cells.limits:
+        return None, None
+    low, high = np.full(values.shape, -np.inf), np.full(values.shape, np.inf)
+    place = {line: row for row, line in enumerate(lines)}
+    for limit in cells.limits:
+        low[place[limit.line], limit.column - first] = limit.low
+        high[place[limit.line], limit.column - first] = limit.high
+    return low, high
+
+
+def _refuse_semicolons(row: list[str], line: int, cells: Cells) -> None:
     """Refuse what spreadsheets write where the comma is the decimal sign; '2;4' is no name."""
     for cell in row:
         if cells.several(cell):
@@ -282,9 +252,9 @@ def _semicolons(name: str, line: int) -> InputError:
     )
 
 
-def _is_header(first: list[str], heads: list[str], body: list[NDArray[np.float64]], cells: _Cells) -> bool:
+def _is_header(first: list[str], heads: list[str], body: list[NDArray[np.float64]], cells: Cells) -> bool:
     """Whether the first line holds column names, given the first cells of the lines below and their numbers."""
-    if any(map(cells.is_text, first)):
+    if cells.are_names(first):
         return True
     # ",4711,4712" over "4711,…", "4712,…" is what pandas writes for a frame labelled by numbers. A symmetric matrix
     # whose first entry was not seen looks the same, unless it holds other than whole numbers.

@@ -1,0 +1,72 @@
+"""What was read from a file: a matrix, the limits that its cells name, and words about how it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from unrelu.base.arrays import Floats
+from unrelu.data.limits import Limits
+from unrelu.data.table import Table
+
+__all__ = ["Reading"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reading(Table):
+    """A matrix read from a file, with all that its cells say.
+
+    Parameters
+    ----------
+    values : (m, n) array or sparse array
+        NaN where nothing was measured; in a sparse array the stored entries are the measured ones.
+    rows, columns : tuple of str, or None
+        Labels, when the file had them.
+    low, high : (m, n) array, or None
+        Above and below which numbers a value lies whose cell is a limit, such as ``<0.25``; infinite for all others.
+        None if no cell is a limit.
+    words : tuple of str
+        How the file was read, where its name does not say it: "read as semicolons with decimal commas".
+
+    Examples
+    --------
+    >>> nan, inf = np.nan, np.inf
+    >>> found = Reading(np.array([[1.5, nan, nan]]), low=np.array([[-inf] * 3]), high=np.array([[inf, 0.25, inf]]))
+    >>> found.counts
+    {'measured': 1, 'below': 1, 'above': 0, 'missing': 1}
+    """
+
+    low: Floats | None = None
+    high: Floats | None = None
+    words: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many cells were measured, lie below a limit, lie above one, and are missing."""
+        sparse = scipy.sparse.issparse(self.values)
+        values: Any = self.values
+        measured = np.count_nonzero(~np.isnan(values.data if sparse else values))
+        below, above = (0 if end is None else np.count_nonzero(np.isfinite(end)) for end in (self.high, self.low))
+        missing = values.shape[0] * values.shape[1] - measured - below - above
+        found = {"measured": measured, "below": below, "above": above, "missing": missing}
+        return {kind: int(count) for kind, count in found.items()}
+
+    @property
+    def limits(self) -> Limits | None:
+        """The limits as :func:`unrelu.complete` takes them; None if no cell is one."""
+        return None if self.low is None or self.high is None else Limits(self.low, self.high)
+
+    def told(self, words: Sequence[str]) -> Reading:
+        """The same with further words, those about its limits last."""
+        said = (*words, *self.words)
+        if self.low is not None:
+            count = self.counts
+            said += (
+                f"read limits from its cells: {count['below']} below, {count['above']} above, {count['measured']} "
+                f"measured, {count['missing']} missing, of which nothing is known",
+            )
+        return replace(self, words=said)

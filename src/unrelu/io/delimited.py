@@ -73,7 +73,7 @@ def open_records(handle: BinaryIO, delimiter: str, name: str) -> Iterator[Iterat
     handle : binary file
         Open at its beginning.
     delimiter : str
-        One character.
+        One character; a space stands for any number of spaces and tabs.
     name : str
         What errors call the file.
 
@@ -127,7 +127,9 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def _records(text: TextIO, delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    blanks = delimiter == " "  # any number of them, or tabs, and at both ends
+    lines = (line.replace("\t", " ").strip() for line in text) if blanks else text
+    reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=blanks)
     blank: list[int] = []
     line = 1
     try:

@@ -17,9 +17,21 @@ from typing import BinaryIO
 from unrelu.base.errors import InputError
 from unrelu.base.interrupts import held, on_leaving
 
-__all__ = ["FilePath", "check_target", "opening", "replacing", "require_lasting", "together"]
+__all__ = ["FilePath", "check_target", "extension_of", "opening", "replacing", "require_lasting", "together"]
 
 FilePath = str | os.PathLike[str]
+
+
+def extension_of(path: FilePath) -> str:
+    """How the name of a file ends, in small letters, with what is packed in it.
+
+    Examples
+    --------
+    >>> extension_of("levels.CSV.gz"), extension_of("levels.xlsx"), extension_of("-")
+    ('.csv.gz', '.xlsx', '')
+    """
+    rest, last = os.path.splitext(os.fspath(path).lower())
+    return os.path.splitext(rest)[1] + last if last == ".gz" else last
 
 
 @contextmanager
@@ -30,7 +42,7 @@ def opening(path: FilePath, accepted: Sequence[str], what: str = "a matrix") -> 
         if os.path.isdir(path):
             raise InputError(f"{path} is a folder where a file was expected; name a file in it")
         with open(path, "rb") as handle:
-            _check_extension(path, os.path.splitext(path)[1].lower(), accepted)
+            _check_extension(path, extension_of(path), accepted)
             if not handle.peek(1):
                 raise InputError(f"{path} is empty; expected {what}, so write the file again")
             yield handle

@@ -21,7 +21,7 @@ from unrelu.data.table import Labels, Table
 from unrelu.io.delimited import read_delimited, shortest, write_delimited
 from unrelu.io.disk import FilePath, check_target, opening, replacing, require_lasting
 
-__all__ = ["DELIMITERS", "READABLE", "WRITABLE", "read_matrix", "write_matrix"]
+__all__ = ["DELIMITERS", "READABLE", "WRITABLE", "read_matrix", "without_marks", "write_matrix"]
 
 # An archive may unpack to so many times its size; beyond that only if it stays below so many bytes.
 MOST_PACKED, LARGE = 300, 2**28
@@ -45,8 +45,8 @@ def read_matrix(
     header, labels : bool, optional
         Whether the first line, the first column, of a csv or tsv file holds names; found out when not given.
     missing : sequence of str
-        Marks that mean missing besides an empty cell, NA, NaN, N/A, null and None. One that is a number also
-        stands for every entry equal to it, in all formats: ``"-999"`` covers ``-999.0``.
+        Marks that mean missing besides an empty cell, NA, NaN, N/A, ND, #N/A, null, None and a lone point. One that
+        is a number also stands for every entry equal to it, in all formats: ``"-999"`` covers ``-999.0``.
 
     Returns
     -------
@@ -82,10 +82,10 @@ def read_matrix(
     if 0 in table.values.shape:
         shape = "×".join(map(str, table.values.shape))
         raise InputError(f"{path} holds an empty matrix ({shape}); expected at least one row and one column")
-    return Table(_without(table.values, missing), table.rows, table.columns)
+    return Table(without_marks(table.values, missing), table.rows, table.columns)
 
 
-def _without(values: Any, missing: Sequence[str]) -> Any:
+def without_marks(values: Any, missing: Sequence[str]) -> Any:
     """Take out the entries equal to a missing mark that is a number."""
     for mark in missing:
         with suppress(ValueError):

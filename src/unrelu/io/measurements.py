@@ -18,10 +18,10 @@ from unrelu.distances.edges import EdgeList
 from unrelu.io.delimited import MISSING, open_records
 from unrelu.io.disk import FilePath, opening, require_lasting
 from unrelu.io.files import DELIMITERS, READABLE, read_matrix
+from unrelu.io.pairs import LAYOUTS
 
 __all__ = ["LAYOUTS", "Measurements", "number", "read_distances"]
 
-LAYOUTS = ("edges", "matrix")
 WANTED = "a line 'name, name, distance' or 'name, name, distance, sigma' for every measured pair"
 
 Records = list[tuple[int, list[str]]]
@@ -69,7 +69,7 @@ def read_distances(
         Whether the first line of a csv or tsv file, the first column of a matrix, holds names; looked for when not
         given.
     missing : sequence of str
-        Marks that mean that nothing was measured, besides an empty cell, NA, NaN, N/A, null and None.
+        Marks that mean that nothing was measured, besides those of :func:`unrelu.io.files.read_matrix`.
     repeats : bool
         Whether a pair may have several different distances, as repeated measurements. With a column of sigmas it may.
 

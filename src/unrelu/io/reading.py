@@ -60,13 +60,17 @@ class Reading(Table):
         """The limits as :func:`unrelu.complete` takes them; None if no cell is one."""
         return None if self.low is None or self.high is None else Limits(self.low, self.high)
 
-    def told(self, words: Sequence[str]) -> Reading:
-        """The same with further words, those about its limits last."""
-        said = (*words, *self.words)
-        if self.low is not None:
-            count = self.counts
-            said += (
-                f"read limits from its cells: {count['below']} below, {count['above']} above, {count['measured']} "
-                f"measured, {count['missing']} missing, of which nothing is known",
-            )
-        return replace(self, words=said)
+    def after(self, words: Sequence[str]) -> Reading:
+        """The same with words that come before the others."""
+        return replace(self, words=(*words, *self.words))
+
+    def with_counts(self) -> Reading:
+        """The same with a word about its limits at the end, if it has any."""
+        if self.low is None:
+            return self
+        count = self.counts
+        told = (
+            f"read limits from its cells: {count['below']} below, {count['above']} above, {count['measured']} "
+            f"measured, {count['missing']} missing, of which nothing is known"
+        )
+        return replace(self, words=(*self.words, told))

@@ -1,0 +1,61 @@
+"""Spreadsheets (.xlsx) as lines of cells; read by openpyxl, which is loaded only here."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import Any, BinaryIO
+
+from unrelu.base.errors import InputError
+
+__all__ = ["load_extra", "sheet_records"]
+
+
+def load_extra(module: str, extra: str, path: str) -> Any:
+    """A package that only some files need; without it, what to install."""
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"{path} needs the package {package}, which is not installed; install it with pip install "
+            f"'unrelu[{extra}]', or save the file as .csv"
+        ) from error
+
+
+def sheet_records(handle: BinaryIO, path: str) -> tuple[list[tuple[int, list[str]]], tuple[str, ...]]:
+    """Read (row, cells) of the first sheet that holds anything, and words about which that was.
+
+    Empty rows and columns at the end, which spreadsheets keep for their format, are left out.
+    """
+    openpyxl = load_extra("openpyxl", "excel", path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and other things that are no cells
+            book = openpyxl.load_workbook(handle, read_only=True, data_only=True)
+            sheets = [(sheet.title, [list(row) for row in sheet.values]) for sheet in book.worksheets]
+            book.close()
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged archive may make it raise almost anything
+        raise InputError(
+            f"{path} is cut short or is no .xlsx file, whatever its name says; save it again as .xlsx"
+        ) from error
+    filled = [(title, records) for title, rows in sheets if (records := _records(rows))]
+    if not filled:
+        raise InputError(f"{path} holds no cells in any of its sheets; expected a row of cells for every row")
+    title, records = filled[0]
+    words = (f"read the sheet {title!r}, the first of {len(filled)} that hold anything",) if len(filled) > 1 else ()
+    return records, words
+
+
+def _records(rows: list[list[Any]]) -> list[tuple[int, list[str]]]:
+    texts = [[_text(cell) for cell in row] for row in rows]
+    width = max((k + 1 for row in texts for k, cell in enumerate(row) if cell.strip()), default=0)
+    while texts and not any(cell.strip() for cell in texts[-1]):
+        texts.pop()
+    return [(line, (row + [""] * width)[:width]) for line, row in enumerate(texts, 1)]
+
+
+def _text(cell: Any) -> str:
+    return "" if cell is None else str(cell)

@@ -370,7 +370,7 @@ def test_import_loads_neither_extras_nor_plotting():
     code = (
         "import sys, unrelu; "
         "[getattr(unrelu, name) for name in unrelu.__all__ if name not in ('PSDCompleter', 'DistanceCompleter')]; "
-        "late = ('matplotlib', 'pandas', 'torch', 'dask', 'sklearn', 'typer', 'rich', 'numba'); "
+        "late = ('matplotlib', 'pandas', 'torch', 'dask', 'sklearn', 'typer', 'rich', 'numba', 'openpyxl', 'pyarrow'); "
         "print([name for name in late if name in sys.modules])"
     )
     assert (

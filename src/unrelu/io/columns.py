@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from unrelu.base.errors import InputError
-from unrelu.io.sheets import load_extra
+from unrelu.io.sheets import not_installed
 
 __all__ = ["parquet_records"]
 
@@ -19,7 +19,10 @@ def parquet_records(handle: BinaryIO, path: str) -> tuple[Iterator[tuple[int, li
 
     The index of a frame that pandas wrote comes first. None where nothing says what the first column is.
     """
-    parquet = load_extra("pyarrow.parquet", "parquet", path)
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise not_installed("pyarrow", "parquet", path) from error
     try:
         table = parquet.read_table(handle)
         index = [

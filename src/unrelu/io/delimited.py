@@ -19,6 +19,8 @@ from unrelu.io.reading import Reading
 __all__ = ["MISSING", "open_records", "quoted", "read_delimited", "read_records", "shortest", "write_delimited"]
 
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+")
+Records = Iterator[tuple[int, list[str]]]
+
 # How UTF-16 begins.
 WIDE = (b"\xff\xfe", b"\xfe\xff")
 
@@ -145,9 +147,7 @@ def _records(text: TextIO, delimiter: str, name: str) -> Iterator[tuple[int, lis
         raise InputError(f"{name}, line {line}: {error}; check the quotation marks there") from error
 
 
-def read_records(
-    records: Iterator[tuple[int, list[str]]], cells: Cells, header: bool | None, labels: bool | None
-) -> Reading:
+def read_records(records: Records, cells: Cells, header: bool | None, labels: bool | None) -> Reading:
     r"""Read a matrix from (line, cells), whatever they come from, and the limits that its cells name.
 
     Parameters

@@ -58,7 +58,10 @@ class Reading(Table):
     @property
     def limits(self) -> Limits | None:
         """The limits as :func:`unrelu.complete` takes them; None if no cell is one."""
-        return None if self.low is None or self.high is None else Limits(self.low, self.high)
+        if self.low is None or self.high is None:
+            return None
+        low, high = (end if np.isfinite(end).any() else float(end.flat[0]) for end in (self.low, self.high))
+        return Limits(low, high)
 
     def after(self, words: Sequence[str]) -> Reading:
         """The same with words that come before the others."""

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from importlib import import_module
 from typing import Any, BinaryIO
 
 from unrelu.base.errors import InputError
 
-__all__ = ["load_extra", "sheet_records"]
+__all__ = ["not_installed", "sheet_records"]
 
 
-def load_extra(module: str, extra: str, path: str) -> Any:
-    """A package that only some files need; without it, what to install."""
-    package = module.partition(".")[0]
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise InputError(
-            f"{path} needs the package {package}, which is not installed; install it with pip install "
-            f"'unrelu[{extra}]', or save the file as .csv"
-        ) from error
+def not_installed(package: str, extra: str, path: str) -> InputError:
+    """What to install for a file that only some people have."""
+    return InputError(
+        f"{path} needs the package {package}, which is not installed; install it with pip install 'unrelu[{extra}]', "
+        "or save the file as .csv"
+    )
 
 
 def sheet_records(handle: BinaryIO, path: str) -> tuple[list[tuple[int, list[str]]], tuple[str, ...]]:
@@ -28,7 +23,10 @@ def sheet_records(handle: BinaryIO, path: str) -> tuple[list[tuple[int, list[str
 
     Empty rows and columns at the end, which spreadsheets keep for their format, are left out.
     """
-    openpyxl = load_extra("openpyxl", "excel", path)
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise not_installed("openpyxl", "excel", path) from error
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and other things that are no cells

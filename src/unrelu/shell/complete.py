@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,12 @@ from unrelu.complete import complete
 from unrelu.complete_rectangular import complete_rectangular
 from unrelu.data.inputs import read_values
 from unrelu.data.table import Table
+from unrelu.io.delimited import write_delimited
 from unrelu.io.disk import check_target, together
-from unrelu.io.files import WRITABLE, read_matrix, write_matrix
+from unrelu.io.files import WRITABLE, write_matrix
+from unrelu.io.pairs import LAYOUTS
+from unrelu.io.reader import read_data
+from unrelu.io.reading import Reading
 from unrelu.loop.history import Stop
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
 from unrelu.model.losses import LOSSES
@@ -42,7 +47,7 @@ from unrelu.shell.common import (
 )
 from unrelu.shell.help import values_of
 from unrelu.shell.numbers import numbers_beside
-from unrelu.shell.streams import deliver, out
+from unrelu.shell.streams import deliver, out, pour, say
 from unrelu.shell.tables import TableAnswer, is_table
 from unrelu.solvers import METHODS, Solver
 from unrelu.starts import STARTS
@@ -51,10 +56,36 @@ from unrelu.uncertainty.noise import PAIRS
 __all__ = ["complete_command"]
 
 
+# Standard input and standard output, as a file.
+STANDARD = Path("-")
+
 # Options that no other command has.
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar=options.FILE,
+        help="The matrix: .csv, .tsv or .txt, also with .gz; .xlsx, .parquet, .npy, .npz or .mtx; or - for text on "
+        "standard input. Empty, NA or ND where nothing was seen, <0.25 below a limit, >100 above one.",
+    ),
+]
 Output = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar=options.FILE, help="Where to write it; the extension chooses the format."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar=options.FILE,
+        help="Where to write it; the extension chooses the format, and - writes csv to standard output.",
+    ),
+]
+Layout = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar=options.NAME,
+        help="What the file holds: edges (lines of row, column and value) or matrix.",
+        show_default="look",
+        autocompletion=values_of(*LAYOUTS),
+    ),
 ]
 Method = Annotated[
     str,
@@ -128,7 +159,7 @@ Structure = Annotated[
 
 @guarded
 def complete_command(
-    file: options.File,
+    file: File,
     rank: options.Rank,
     output: Output,
     threshold: options.Threshold = None,
@@ -141,6 +172,7 @@ def complete_command(
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
+    layout: Layout = None,
     method: Method = "auto",
     start: Start = "auto",
     loss: Loss = "auto",
@@ -164,16 +196,17 @@ def complete_command(
     within, noise = options.checked_range(entry_range), options.checked_sigma(sigma)
     seconds = options.checked_seconds(max_seconds)
     files = _Files(output, errors_out, mask_out)
-    files.check([path for path in (file, unknown, truth, limit, weights, noise) if isinstance(path, Path)])
-    read = read_matrix(file, header=header, labels=labels, missing=missing or ())
+    files.check([path for path in (file, unknown, truth, limit, weights, noise) if isinstance(path, Path)], as_json)
+    read = read_data(file, header=header, labels=labels, missing=missing or (), layout=layout, table=table)
     rectangular = is_table(read, table)
-    matrix = Square(read, None, header, labels) if rectangular else as_square(read, file, (header, labels))
+    matrix = _brought(read, file, (header, labels), rectangular)
+    _tell_reading(read, file, threshold, silent=quiet or as_json)
     began = perf_counter()
     rule = tol if seconds is None else _rule(method, tol, matrix.table, seconds)
     asked: dict[str, Any] = dict(seen=seen, loss=loss, method=method, start=start, entry_range=within)
     asked |= dict(tol=rule, max_iter=max_iter, rng=options.checked_seed(seed))
     with kept_warnings(_advice(keep_undetermined, mask_out)) as notes, watching(quiet or as_json) as watched:
-        asked |= dict(threshold=numbers_beside(matrix, limit), **watched.options)
+        asked |= dict(threshold=read.limits or numbers_beside(matrix, limit), **watched.options)
         asked |= dict(weights=numbers_beside(matrix, weights, "--weights", "weight"))
         asked |= dict(sigma=numbers_beside(matrix, noise, "--sigma", "sigma"))
         asked |= dict(unknown=mask_beside(matrix, unknown), truth=values_beside(matrix, truth))
@@ -184,7 +217,7 @@ def complete_command(
         left = None if seconds is None else seconds - (perf_counter() - began)
         answer = (TableAnswer if rectangular else Answer).of(completion, keep_undetermined, left, watched.phase)
     files.write(answer, matrix, fit=fit)
-    files.tell(answer, notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
+    files.tell(answer, read, notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
     return ended(completion.verdict, quiet)
 
 
@@ -196,10 +229,17 @@ class _Files:
     errors: Path | None
     mask: Path | None
 
-    def check(self, inputs: list[Path]) -> None:
+    @property
+    def standard(self) -> Path | None:
+        """The output, if that is standard output; of several files it is the only one that may be."""
+        return self.output if self.output == STANDARD else None
+
+    def check(self, inputs: list[Path], as_json: bool) -> None:
         """Refuse files that could not be written in the end, before the work starts."""
+        if self.output == STANDARD and as_json:
+            raise InputError("--json and --output - both write to standard output; name a file with --output")
         for path in (self.output, self.errors, self.mask):
-            if path is not None:
+            if path is not None and path is not self.standard:
                 check_target(path, inputs=inputs, accepted=WRITABLE)
         distinct({"--output": self.output, "--errors-out": self.errors, "--mask-out": self.mask})
 
@@ -208,29 +248,35 @@ class _Files:
         contents = {self.output: answer.values(fit)}
         contents |= {} if self.errors is None else {self.errors: answer.errors()}
         contents |= {} if self.mask is None else {self.mask: answer.mask()}
+        rows, columns = matrix.names if matrix.table.rows else None, matrix.names
+        if isinstance(answer, TableAnswer):
+            rows, columns = matrix.table.rows, matrix.table.columns
         with together(final=exit_code(answer.completion.verdict)):
             for path, content in contents.items():
-                rows, columns = matrix.names if matrix.table.rows else None, matrix.names
-                if isinstance(answer, TableAnswer):
-                    rows, columns = matrix.table.rows, matrix.table.columns
-                write_matrix(path, content, rows=rows, columns=columns)
+                if path is not self.standard:
+                    write_matrix(path, content, rows=rows, columns=columns)
+            if self.standard is not None:
+                text = io.StringIO()
+                write_delimited(text, ",", contents[self.output], rows, columns)
+                pour(text.getvalue())
 
     def tell(
-        self, answer: Answer, notes: list[str], names: tuple[str, ...] | None, *, quiet: bool, as_json: bool
+        self, answer: Answer, read: Reading, notes: list[str], names: tuple[str, ...] | None, quiet: bool, as_json: bool
     ) -> None:
         """What came out and where it is, for programs or for people."""
         if as_json:
-            self.tell_programs(answer, notes)
+            self.tell_programs(answer, read, notes)
         else:
             self.tell_people(answer, notes, names, quiet=quiet)
 
-    def tell_programs(self, answer: Answer, notes: list[str]) -> None:
+    def tell_programs(self, answer: Answer, read: Reading, notes: list[str]) -> None:
         """What came out and where it is, as JSON."""
         about: dict[str, Any] = {
             key: str(path) for key, path in (("errors_output", self.errors), ("mask_output", self.mask)) if path
         }
         about |= {} if self.errors is None else {"noise": answer.noise()}
         about |= answer.not_determined()
+        about |= {"read": list(read.words), "cells": read.counts} if read.words else {}
         summary = {**answer.completion.summary(), "output": str(self.output), **about, "warnings": notes}
         deliver(json.dumps(summary), f"{self.output} is written")
 
@@ -239,10 +285,40 @@ class _Files:
         warn(notes)
         if quiet:
             return
-        told = [*answer.report(names), f"wrote {printable(self.output)}"]
+        told = answer.report(names)
+        told += [] if self.standard is not None else [f"wrote {printable(self.output)}"]
         told += [] if self.errors is None else [answer.noise_words()]
         told += [f"wrote {printable(path)}" for path in (self.errors, self.mask) if path is not None]
-        out("\n".join(told))
+        if self.standard is None:
+            out("\n".join(told))
+            return
+        for line in told:  # standard output holds the matrix, and nothing else
+            say(line)
+
+
+def _brought(read: Reading, file: Path, said: tuple[bool | None, bool | None], rectangular: bool) -> Square:
+    """The matrix with what was said of its header and its labels."""
+    return Square(read, None, *said) if rectangular else as_square(read, _named(file), said)
+
+
+def _named(file: Path) -> Path:
+    return Path("standard input") if file == STANDARD else file
+
+
+def _tell_reading(read: Reading, file: Path, threshold: str | None, *, silent: bool) -> None:
+    """Say how a file was read, unless that goes without saying.
+
+    A threshold beside limits in the cells is refused: of an empty cell the two would say different things.
+    """
+    name = _named(file).name
+    if read.limits is not None and threshold is not None:
+        count = read.counts
+        raise InputError(
+            f"{name} has limits in {count['below'] + count['above']} of its cells, and --threshold "
+            f"{printable(threshold)} gives others; drop --threshold, or write a limit into every cell that has one"
+        )
+    for words in () if silent else read.words:
+        say(f"{name}: {words}")
 
 
 def _completed(shown: Any, rank: int, asked: dict[str, Any], pairs: str | None, structure: str) -> Completion:

@@ -11,7 +11,7 @@ from typing import TextIO
 from unrelu.base.errors import InputError
 from unrelu.base.printable import printable
 
-__all__ = ["deliver", "out", "prepare", "say"]
+__all__ = ["deliver", "out", "pour", "prepare", "say"]
 
 # What our own sentences use, for terminals that do not know it.
 PLAIN = {"×": "x", "≥": ">=", "≤": "<=", "–": "-", "—": "-", "−": "-", "…": "...", "·": ".", "‖": "||", "ᵀ": "'"}
@@ -70,6 +70,27 @@ def deliver(text: str, kept: str = "") -> None:
         reason = error.strerror or str(error)
         advice = "; send it to another file" + (f" ({kept})" if kept else "")
         raise InputError(f"standard output cannot be written: {reason}{advice}")
+
+
+def pour(text: str) -> None:
+    """Write the result itself on standard output, in UTF-8 and as it is, for the program behind it.
+
+    If that fails it is an error, unless the reader has left.
+    """
+    try:
+        stream = getattr(sys.stdout, "buffer", None)
+        if stream is None:
+            sys.stdout.write(text)
+        else:
+            stream.write(text.encode("utf-8"))
+            stream.flush()
+        sys.stdout.flush()
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            reason = error.strerror or str(error)
+            raise InputError(f"standard output cannot be written: {reason}; name a file with --output") from error
+    except ValueError as error:  # closed
+        raise InputError("standard output is closed; name a file with --output") from error
 
 
 def _print(text: str, stream: TextIO) -> OSError | None:

@@ -21,6 +21,7 @@ MISSING = _FIRST_MARKS + _LATER_MARKS
 
 _LOCAL_NUMBER = re.compile(r"[+-]?\d[\d.,'_\s]*([eE][+-]?\d+)?")
 _COMMA_NUMBER = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}([.' ]\d{3})+,\d*")
 _OTHER_DELIMITER = re.compile(r"[;|,\s]")
 _LONGEST_SHOWN = 40
 # What says that a value lies below the number behind it, and above.
@@ -103,8 +104,10 @@ class Cells:
         return (-np.inf, end) if sign in BELOW else (end, np.inf)
 
     def is_text(self, cell: str) -> bool:
-        """Whether a cell can only be a name."""
-        return self.number(cell) is None and self.limit(cell) is None
+        """Whether a cell can only be a name; ``1.234,5`` is none, and no number that can be read either."""
+        if self.number(cell) is not None or self.limit(cell) is not None:
+            return False
+        return not (self.local and _THOUSANDS.fullmatch(cell.strip()))
 
     def are_names(self, cells: Sequence[str]) -> bool:
         """Whether a first line or a first column holds names.

@@ -200,7 +200,7 @@ def complete_command(
     read = read_data(file, header=header, labels=labels, missing=missing or (), layout=layout, table=table)
     rectangular = is_table(read, table)
     matrix = _brought(read, file, (header, labels), rectangular)
-    _tell_reading(read, file, threshold, silent=quiet or as_json)
+    _tell_reading(read, file, (threshold, seen), silent=quiet or as_json)
     began = perf_counter()
     rule = tol if seconds is None else _rule(method, tol, matrix.table, seconds)
     asked: dict[str, Any] = dict(seen=seen, loss=loss, method=method, start=start, entry_range=within)
@@ -305,17 +305,19 @@ def _named(file: Path) -> Path:
     return Path("standard input") if file == STANDARD else file
 
 
-def _tell_reading(read: Reading, file: Path, threshold: str | None, *, silent: bool) -> None:
+def _tell_reading(read: Reading, file: Path, said: tuple[str | None, str], *, silent: bool) -> None:
     """Say how a file was read, unless that goes without saying.
 
-    A threshold beside limits in the cells is refused: of an empty cell the two would say different things.
+    A threshold, or a side, beside limits in the cells is refused: of an empty cell they would say different things.
     """
     name = _named(file).name
-    if read.limits is not None and threshold is not None:
+    threshold, seen = said
+    if read.limits is not None and (threshold is not None or seen != "above"):
         count = read.counts
+        other = f"--seen {printable(seen)}" if threshold is None else f"--threshold {printable(threshold)}"
         raise InputError(
-            f"{name} has limits in {count['below'] + count['above']} of its cells, and --threshold "
-            f"{printable(threshold)} gives others; drop --threshold, or write a limit into every cell that has one"
+            f"{name} has limits in {count['below'] + count['above']} of its cells, and {other} speaks of others; drop "
+            "it, or write a limit into every cell that has one"
         )
     for words in () if silent else read.words:
         say(f"{name}: {words}")

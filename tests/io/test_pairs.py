@@ -71,18 +71,26 @@ def test_whole_numbers_under_known_names_come_in_their_order(head):
     np.testing.assert_array_equal(found.values, [[NAN, 2, NAN], [2, NAN, 1.5], [NAN, 1.5, 1]])
 
 
-@pytest.mark.parametrize("text", ["1,2,0.5\n2,3,0.7\n", "a,b,c\n1,2,0.5\n2,3,0.7\n", ",a,b\nx,1,2\ny,3,4\n"])
+@pytest.mark.parametrize(
+    "text", ["1,2,0.5\n2,3,0.7\n", "a,b,c\n1,2,0.5\n2,3,0.7\n", "i,j,1\n1,2,0.5\n2,3,0.7\n", ",a,b\nx,1,2\ny,3,4\n"]
+)
 def test_three_columns_that_may_be_a_table_stay_one_unless_said(text):
     found = read(text)
     plain = read_matrix("m.csv")
     np.testing.assert_array_equal(found.values, plain.values)
     assert (found.rows, found.columns, found.words) == (plain.rows, plain.columns, ())
-    if text[0] != ",":
+    if text[0] in "1a":
         assert read(text, layout="edges").rows == ("1", "2", "3")
 
 
 def test_an_edge_list_is_a_matrix_if_said():
     assert "line 2, column 2: 'c' is neither a number" in refusal("a,b,1\na,c,2\n", layout="matrix", header=False)
+    assert "line 2, column 2: 'c' is neither a number" in refusal("a,b,1\na,c,2\n", labels=True)
+
+
+@pytest.mark.parametrize("text", [",a,b\nx,oops,2\n", "gene,a,b\nx,oops,2\ny,3,4\n"])
+def test_a_wrong_cell_of_a_matrix_makes_no_edge_list(text):
+    assert refusal(text).startswith("m.csv, line 2, column 2: 'oops' is neither a number nor a missing mark")
 
 
 def test_a_layout_that_is_none():

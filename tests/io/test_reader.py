@@ -8,6 +8,7 @@ import io
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -130,6 +131,16 @@ def test_a_mark_is_a_name_where_there_are_no_numbers():
     assert_read(read(",ND\nND,1\n"), [[1]], ("ND",), ("ND",))
     assert_read(read(",WI,ND\nWI,1,2\nND,2,3\n"), [[1, 2], [2, 3]], ("WI", "ND"), ("WI", "ND"))
     assert_read(read("ND,ND\n1,2\n"), [[NAN, NAN], [1, 2]])
+    assert_read(read("ND,.\n1,2\n", missing=["nd", "."]), [[NAN, NAN], [1, 2]])
+
+
+def test_a_limit_is_a_name_where_there_are_no_numbers():
+    assert_read(read(",<18,>65\nx,1,2\n"), [[1, 2]], ("x",), ("<18", ">65"))
+    assert_read(read("a,b\n<18,1\n>=18,2\n"), [[1], [2]], ("<18", ">=18"), ("b",))
+    found = read("<1,<1\n1,2\n")
+    assert_read(found, [[NAN, NAN], [1, 2]])
+    assert found.counts["below"] == 2
+    assert_read(read("<1,<2\n1,2\n", header=False), [[NAN, NAN], [1, 2]])
 
 
 def test_a_number_as_a_mark_covers_every_spelling():
@@ -303,6 +314,23 @@ def test_standard_input_that_is_refused(monkeypatch, raw, kind, sentence):
     assert str(caught.value).startswith(sentence)
 
 
+class Endless(io.RawIOBase):
+    """Zero bytes for ever, as of a device."""
+
+    left = 10
+
+    def read(self, size=-1):
+        assert self.left, "it was read on and on"
+        self.left -= 1
+        return bytes(size)
+
+
+def test_standard_input_that_never_ends(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Endless(), isatty=bool))
+    with pytest.raises(InputError, match="standard input holds zero bytes where text was expected"):
+        read_data("-")
+
+
 # --- spreadsheets and parquet --------------------------------------------------------------------------------
 
 
@@ -346,6 +374,18 @@ def test_spreadsheets_that_are_refused(sheets, sentence):
     with pytest.raises(InputError) as caught:
         read_data("m.xlsx")
     assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("rows", [[["=1+1"]], [[1, 2], [3, "=A1+1"]]])
+def test_a_formula_without_a_result_is_not_taken_for_a_missing_cell(rows):
+    write_sheets("m.xlsx", data=rows)
+    with pytest.raises(InputError) as caught:
+        read_data("m.xlsx")
+    row, formula = len(rows), rows[-1][-1]
+    assert str(caught.value) == (
+        f"m.xlsx, row {row}, column {row}: the formula {formula!r} has no result in the file; open it in a spreadsheet "
+        "and save it again"
+    )
 
 
 @pytest.mark.parametrize(("package", "extension"), [("openpyxl", "xlsx"), ("pyarrow", "parquet")])

@@ -112,15 +112,16 @@ class Cells:
     def are_names(self, cells: Sequence[str]) -> bool:
         """Whether a first line or a first column holds names.
 
-        ``ND`` is a mark among numbers, and a name where there is none: among the states of a country, for example.
+        ``ND`` is a mark among numbers and ``<18`` a limit, and both are names where there is no number and none of them
+        stands twice: among the states of a country, or groups of age.
         """
         if any(map(self.is_text, cells)):
             return True
         texts = [cell.strip().casefold() for cell in cells if cell.strip()]
-        marks_only = all(text in self.marks for text in texts)
-        own = {mark.strip().casefold() for mark in self.missing}
-        later = set(_LATER_MARKS).intersection(texts) - own
-        return marks_only and bool(later) and len(set(texts)) == len(texts)
+        if len(set(texts)) < len(texts) or any(text not in self.marks and self.limit(text) is None for text in texts):
+            return False
+        silent = {mark.strip().casefold() for mark in (*_FIRST_MARKS, *self.missing)}
+        return not silent.issuperset(texts)
 
     def numbers(self, cells: Sequence[str], line: int, column: int, width: int) -> NDArray[np.float64]:
         """Read neighbouring cells of one line, the first of them in the given column (from 1)."""

@@ -10,9 +10,6 @@ from unrelu.io.sheets import not_installed
 
 __all__ = ["parquet_records"]
 
-# How pandas names an index that has no name.
-NAMELESS = "__index_level_0__"
-
 
 def parquet_records(handle: BinaryIO, path: str) -> tuple[Iterator[tuple[int, list[str]]], bool | None]:
     """Read (row, cells), the names of the columns first, as row 0; and whether the first column holds labels.
@@ -48,7 +45,7 @@ def parquet_records(handle: BinaryIO, path: str) -> tuple[Iterator[tuple[int, li
 
 
 def _records(table: Any) -> Iterator[tuple[int, list[str]]]:
-    yield 0, ["" if name == NAMELESS else name for name in table.column_names]
+    yield 0, list(table.column_names)
     columns = [_texts(column) for column in table.columns]
     for line, row in enumerate(zip(*columns, strict=True), 1):
         yield line, list(row)

@@ -55,7 +55,7 @@ def test_different_names_make_a_table():
     found = read("anna,jaws,4\nben,alien,2\nanna,alien,5\n")
     assert (found.rows, found.columns) == (("anna", "ben"), ("jaws", "alien"))
     np.testing.assert_array_equal(found.values, [[4, 5], [NAN, 2]])
-    assert found.words == ("read as an edge list of 3 entries, 2 rows by 2 columns",)
+    assert found.words == ("read as an edge list of 3 entries, 2×2",)
 
 
 def test_rows_and_columns_that_share_names_are_a_table_if_said():
@@ -72,7 +72,14 @@ def test_whole_numbers_under_known_names_come_in_their_order(head):
 
 
 @pytest.mark.parametrize(
-    "text", ["1,2,0.5\n2,3,0.7\n", "a,b,c\n1,2,0.5\n2,3,0.7\n", "i,j,1\n1,2,0.5\n2,3,0.7\n", ",a,b\nx,1,2\ny,3,4\n"]
+    "text",
+    [
+        "1,2,0.5\n2,3,0.7\n",
+        "a,b,c\n1,2,0.5\n2,3,0.7\n",
+        "i,j,1\n1,2,0.5\n2,3,0.7\n",
+        "i,j,x\n1,2.5,3\n4,5,6\n",
+        ",a,b\nx,1,2\ny,3,4\n",
+    ],
 )
 def test_three_columns_that_may_be_a_table_stay_one_unless_said(text):
     found = read(text)

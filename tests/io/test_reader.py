@@ -140,6 +140,7 @@ def test_a_limit_is_a_name_where_there_are_no_numbers():
     found = read("<1,<1\n1,2\n")
     assert_read(found, [[NAN, NAN], [1, 2]])
     assert found.counts["below"] == 2
+    assert_read(read("<1,3\n>2,4\n"), [[NAN, 3], [NAN, 4]])
     assert_read(read("<1,<2\n1,2\n", header=False), [[NAN, NAN], [1, 2]])
 
 
@@ -189,7 +190,9 @@ def test_two_decimal_signs_are_refused_by_name():
     assert read("2;4\n01.02.2020;5\n", header=False).rows == ("2", "01.02.2020")
 
 
-@pytest.mark.parametrize("text", ["x;a,1\ny;b,2\n", "a;b,1,2\nc;d,3,4\n", 'n,v\n"a;1",5\n"b;2",6\n'])
+@pytest.mark.parametrize(
+    "text", ["n,b\nr;1,\n", "n,b\nr;1,5\n", "x;a,1\ny;b,2\n", "a;b,1,2\nc;d,3,4\n", 'n,v\n"a;1",5\n"b;2",6\n']
+)
 def test_semicolons_in_names_are_names(text):
     plain, found = (reader("m.csv") for reader in (lambda name: (Path(name).write_text(text), read_matrix(name))[1],
                                                    read_data))  # fmt: skip

@@ -208,7 +208,8 @@ def read_records(records: Records, cells: Cells, header: bool | None, labels: bo
         )
     if labels is None:
         cornered = header and (not first[0].strip() or _alike(first, heads))
-        labels = width > 1 and (cornerless or cornered or cells.are_names(heads))
+        names = cells.are_names(heads) if header else any(map(cells.is_text, heads))
+        labels = width > 1 and (cornerless or cornered or names)
     if labels and width == 1:
         raise InputError(
             f"{cells.name} has one column, which --labels takes for names; expected at least one column of numbers"

@@ -61,7 +61,8 @@ def looks_like_pairs(records: Records, cells: Cells) -> bool:
     if any(cells.is_text(row[2]) for row in body):
         return False
     known = tuple(cell.strip().casefold() for cell in first[:2]) in _HEADERS and cells.is_text(first[2])
-    return (known and len(rows) > 1) or all(cells.is_text(row[1]) for row in body)
+    ids = all(_WHOLE_NUMBER.fullmatch(cell.strip()) or cells.is_text(cell) for row in body for cell in row[:2])
+    return (known and ids and len(rows) > 1) or all(cells.is_text(row[1]) for row in body)
 
 
 def read_pairs(records: Records, cells: Cells, header: bool | None = None, *, table: bool = False) -> Reading:
@@ -109,11 +110,11 @@ def read_pairs(records: Records, cells: Cells, header: bool | None = None, *, ta
             raise _twice(before, entry, cells)
         for place in ((i, j), (j, i)) if alike else ((i, j),):
             values[place], low[place], high[place] = entry.value, entry.low, entry.high
-    words = f"read as an edge list of {len(met)} entries, {shape[0]} rows by {shape[1]} columns"
+    words = f"read as an edge list of {_several(len(met), 'entry', 'entries')}, {shape[0]}×{shape[1]}"
     if alike:
         words = (
-            f"read as an edge list of {len(met)} pairs of {shape[0]} names, the same for rows and columns; say --table "
-            "if those are different things"
+            f"read as an edge list of {_several(len(met), 'pair', 'pairs')} of {_several(shape[0], 'name', 'names')}, "
+            "the same for rows and columns; say --table if those are different things"
         )
     found = Reading(values, row_names, column_names, words=(words,))
     return replace(found, low=low, high=high) if cells.limits else found
@@ -141,6 +142,10 @@ def _entries(records: Records, cells: Cells, header: bool | None) -> Iterable[_E
         value = float(cells.numbers(row[2:], line, 3, 3)[0])
         ends = [(limit.low, limit.high) for limit in cells.limits[known:]] or [(-np.inf, np.inf)]
         yield _Entry(line, (one, other), row[2].strip(), value, *ends[0])
+
+
+def _several(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def _in_order(names: list[str]) -> tuple[str, ...]:

@@ -120,6 +120,8 @@ def _by_semicolons(lines: list[str], missing: Sequence[str]) -> bool:
     width = len(body[0]) if body else 0
     if width < 2 or any(len(row) != width for row in body) or len(rows[0]) not in (width, width - 1):
         return False
+    if len(rows[0]) == 1 and "," in rows[0][0]:  # names with a comma between them, over names with a semicolon
+        return False
     cells = Cells("", missing, limited=True, local=True)
     return _are_numbers([row[1:] for row in body], cells) or (width == 3 and _are_numbers([r[2:] for r in body], cells))
 

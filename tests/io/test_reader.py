@@ -191,7 +191,8 @@ def test_two_decimal_signs_are_refused_by_name():
 
 
 @pytest.mark.parametrize(
-    "text", ["n,b\nr;1,\n", "n,b\nr;1,5\n", "x;a,1\ny;b,2\n", "a;b,1,2\nc;d,3,4\n", 'n,v\n"a;1",5\n"b;2",6\n']
+    "text",
+    ["n,b\nr;1,\n", "n\nr;1,\n", "n,b\nr;1,5\n", "x;a,1\ny;b,2\n", "a;b,1,2\nc;d,3,4\n", 'n,v\n"a;1",5\n"b;2",6\n'],
 )
 def test_semicolons_in_names_are_names(text):
     plain, found = (reader("m.csv") for reader in (lambda name: (Path(name).write_text(text), read_matrix(name))[1],

@@ -21,7 +21,7 @@ from unrelu.judge.remarks import beyond_rank
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop, Verdict
 from unrelu.model.factors import Factors
-from unrelu.model.losses import Censored, Loss, Observed, OneSided
+from unrelu.model.losses import LOSSES, Censored, Loss
 from unrelu.proofs.agreement import cleared
 from unrelu.proofs.determinacy import NO, PROVED, Determinacy
 from unrelu.proofs.determine import determine
@@ -183,8 +183,8 @@ def likelihood_of(completion: Any) -> Loss | None:
 
 def loss_of(completion: Any) -> Loss | None:
     """The loss that was fitted, at its noise level; None for one of the caller's own."""
-    squares = {loss.name: loss for loss in (Observed(), OneSided())}
-    return likelihood_of(completion) or squares.get(completion.loss)
+    named = LOSSES.get(completion.loss)
+    return likelihood_of(completion) or (None if named is None else named())
 
 
 def doubt_of(completion: Any) -> str | None:

@@ -16,7 +16,15 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import phase
-from unrelu.base.tolerances import WALKS_AS_FAR, WALKS_MANY, WALKS_MORE, WALKS_NOISE, WALKS_RISE, WALKS_SOFT
+from unrelu.base.tolerances import (
+    WALKS_AS_FAR,
+    WALKS_FAR_MORE,
+    WALKS_MANY,
+    WALKS_MORE,
+    WALKS_NOISE,
+    WALKS_RISE,
+    WALKS_SOFT,
+)
 from unrelu.data.limits import Ends, has_limit, part_of
 from unrelu.data.observations import Observations
 from unrelu.model.losses import Loss
@@ -76,7 +84,7 @@ class Walked:
     errors : ndarray of shape (m, m)
         Standard errors of all entries at least; 0 where walks show nothing beyond linearising.
     share : float
-        Of the entries that were not seen, how many have larger errors than linearising says.
+        Of the entries that were not seen, how many have far larger errors than linearising says.
     times : float
         How much larger the most of them.
     """
@@ -91,8 +99,9 @@ def in_words(found: Walked) -> str | None:
     if found.share <= WALKS_MANY:
         return None
     return (
-        f"noise moves this fit so far that its errors are not proportional to it: walks away from the fit show errors "
-        f"up to {found.times:.3g} times as large for {found.share:.0%} of the unseen entries, others may be too small"
+        "noise moves this fit so far that its errors are not proportional to it: walks away from the fit show errors "
+        f"{WALKS_FAR_MORE:g} to {found.times:.3g} times as large for {found.share:.0%} of the unseen entries, and "
+        "others may be too small"
     )
 
 
@@ -137,7 +146,7 @@ def walked(fit: Fit, covariance: Covariance, errors: Floats, open_to: Bools) -> 
             break
     more = found > WALKS_MORE * errors
     times = np.max(found[more & open_to] / errors[more & open_to], initial=1.0)
-    share = float(np.mean(more[open_to]))
+    share = float(np.mean((found > WALKS_FAR_MORE * errors)[open_to]))
     found = np.where(more, found, 0)
     if share > WALKS_MANY:
         found = np.maximum(found, _as_in_their_rows(found, errors, open_to))

@@ -262,8 +262,9 @@ RIVALS_WORTH_FOLLOWING, RIVALS_SAME_END = 3.0, 1e-3
 # further less than once in a million. A diagonal entry counts half as much in a fit as in its errors: so much more says
 # nothing.
 WALKS_AS_FAR, WALKS_SOFT, WALKS_RISE, WALKS_MORE = (5.0, 10.0, 20.0), 0.8, 36.0, 1.25
-# Share of the unseen entries that may have larger errors than linearising says before the others are in doubt.
-WALKS_MANY = 0.05
+# Share of the unseen entries that may have errors so many times as large as linearising says before the others are in
+# doubt.
+WALKS_MANY, WALKS_FAR_MORE = 0.05, 2.0
 # Noise that is smaller, relative to the seen entries, is rounding, of which walks tell nothing.
 WALKS_NOISE = 1e-6
 

@@ -236,7 +236,11 @@ def test_packed_text_is_that_text(name, mark):
     assert found.high[0, 1] == 2
 
 
-@pytest.mark.parametrize("raw", [b"1,2\n3,4\n", gzip.compress(b"1,2\n" * 99)[:-9], gzip.compress(b"1,2\n")[:10] + b"?"])
+@pytest.mark.parametrize(
+    "raw",
+    [b"1,2\n3,4\n", gzip.compress(b"1,2\n" * 99)[:-9], gzip.compress(b"1,2\n")[:10] + b"?"],
+    ids=["plain", "cut short", "other bytes"],
+)
 def test_packed_text_that_is_not_whole(raw):
     assert refusal(raw, "m.csv.gz") == (
         "m.csv.gz is no gzip file or is cut short; expected text packed by gzip, so pack it again or fetch a fresh copy"

@@ -103,7 +103,7 @@ def folder(tmp_path):
         "load unrelu.shell.streams",
         "load numpy.linalg",  # NumPy takes an interrupt in here for a broken installation
         "load unrelu.cli",
-        "before unrelu.io.files:read_delimited 1",
+        "before unrelu.io.reader:read_records 1",
         "before unrelu.shell.complete:complete 1",
         "swallowed unrelu.shell.complete:complete 1",
         "computing unrelu.shell.complete:complete 1",

@@ -8,6 +8,7 @@ import numpy as np
 
 from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.errors import InputError, is_number
+from unrelu.base.tolerances import FORECASTS_ROUNDING
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
 from unrelu.model.predictive import Predictive
@@ -15,10 +16,8 @@ from unrelu.uncertainty.error_bars import ErrorBars
 
 __all__ = ["expected", "fill", "limits_of", "noise_level", "predicted"]
 
-# Noise of less than this share of the seen entries is rounding: then an expectation is the fit, within its limits.
 # Rows that are filled together.
 BAND = 256
-ROUNDING = {"float64": 1e-9, "float32": 1e-4}
 
 
 class _Fit(Protocol):
@@ -42,7 +41,9 @@ def noise_level(completion: _Fit) -> float:
     count, norm = completion.seen
     rms = norm / np.sqrt(count) if count else 0.0
     sigma = completion.residual * rms if completion.sigma is None else completion.sigma
-    return float(sigma) if np.isfinite(sigma) and sigma > ROUNDING[completion.factor.dtype.name] * rms else 0.0
+    return (
+        float(sigma) if np.isfinite(sigma) and sigma > FORECASTS_ROUNDING[completion.factor.dtype.name] * rms else 0.0
+    )
 
 
 def expected(fit: Array, ends: tuple[Floats, Floats], sigma: float) -> Array:

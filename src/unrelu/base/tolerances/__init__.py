@@ -282,3 +282,8 @@ CANDIDATES_SMALLEST = 1e-6
 REHEARSAL_NARROWEST, REHEARSAL_WIDEST, REHEARSAL_SHARP = 1e-4, 1e2, 1e-3
 # The same of one distribution for all, in units of its spread.
 REHEARSAL_ALONE = 1e-5
+
+# --- results.forecasts -----------------------------------------------------------------------------------------------
+
+# Noise of less than this share of the seen entries is rounding: then an expectation is the fit, within its limits.
+FORECASTS_ROUNDING = {"float64": 1e-9, "float32": 1e-4}

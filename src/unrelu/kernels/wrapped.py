@@ -1,4 +1,4 @@
-"""A kernel around another: what it adds is a matter of rows alone, and passes over entries stay what they are."""
+"""A kernel around another, which does all passes that are not written again."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.data.limits import Ends, has_limit, numbers_at, part_of
 from unrelu.data.observations import Observations
-from unrelu.kernels.protocol import Kernel, PairsSeen
+from unrelu.kernels.protocol import PairsSeen
+from unrelu.kernels.wrapped import Wrapped
 from unrelu.model.losses.tails import beside, inside
 
 __all__ = ["Information", "InformationKernel"]
@@ -130,21 +131,10 @@ class _Weighed:
 
 
 @dataclass(frozen=True, eq=False)
-class InformationKernel:
+class InformationKernel(Wrapped):
     """A kernel whose pairs count by what they tell; ``inner`` must listen to absence."""
 
-    inner: Kernel
     information: Information
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """That of the data."""
-        return self.inner.dtype
-
-    @property
-    def constant(self) -> float:
-        """That of the data."""
-        return self.inner.constant
 
     @cached_property
     def _weights(self) -> Any:

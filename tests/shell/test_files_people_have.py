@@ -4,6 +4,9 @@ import csv
 import gzip
 import io
 import json
+import shlex
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -198,3 +201,11 @@ def test_an_ordinary_file_is_read_without_a_word(folder):
     done = run("complete", "x.csv", "-r", 2, "-o", "out.csv", "--json")
     assert not {"read", "cells"} & set(json.loads(done.stdout))
     assert "read" not in run("complete", "x.csv", "-r", 2, "-o", "out.csv").stderr
+
+
+def test_a_result_for_closed_standard_output_is_an_error(folder):
+    np.savetxt(folder / "x.csv", np.outer([1.0, 2, 3], [1.0, 2, 3]), delimiter=",")
+    command = f"{shlex.quote(sys.executable)} -m unrelu complete x.csv -r 1 -o - >&-"
+    done = subprocess.run(command, shell=True, cwd=folder, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert "standard output is closed; name a file with --output" in done.stderr

@@ -74,6 +74,7 @@ class Reading(Table):
         count = self.counts
         told = (
             f"read limits from its cells: {count['below']} below, {count['above']} above, {count['measured']} "
-            f"measured, {count['missing']} missing, of which nothing is known"
+            f"measured, {count['missing']} missing"
         )
+        told += ", of which nothing is known" if count["missing"] else ""
         return replace(self, words=(*self.words, told))

@@ -77,6 +77,8 @@ def pour(text: str) -> None:
 
     If that fails it is an error, unless the reader has left.
     """
+    if getattr(sys.stdout, "name", None) == os.devnull:  # it was closed before we came
+        raise InputError("standard output is closed; name a file with --output")
     try:
         stream = getattr(sys.stdout, "buffer", None)
         if stream is None:

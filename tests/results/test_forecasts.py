@@ -6,6 +6,7 @@ from scipy.stats import truncnorm
 
 import unrelu
 from helpers import relu_instance, table_instance
+from soak.catalogue import drawn
 from unrelu.data.planted import planted
 from unrelu.results.forecasts import expected
 
@@ -101,6 +102,15 @@ def test_levels_are_probabilities():
     _, X = noisy()
     with pytest.raises(unrelu.InputError, match=r"level must be a probability between 0 and 1, such as 0.95; got 95"):
         unrelu.complete(X, 2, rng=0).predict(0, 1, level=95)
+
+
+def test_a_forecast_warns_where_an_interval_does():
+    instance = drawn("tables-noisy:12000:132")
+    found = unrelu.complete_rectangular(instance.data, rng=0, **instance.asked_with())
+    for asked in (found.interval, found.predict):
+        with pytest.warns(unrelu.CompletionWarning, match="not proportional") as said:
+            asked(0, 1)
+        assert said[0].filename == __file__
 
 
 def test_rounding_to_single_precision_does_not_lead_beyond():

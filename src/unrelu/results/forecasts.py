@@ -7,12 +7,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from unrelu.base.arrays import Array, Floats, Indices
-from unrelu.base.errors import InputError, is_number
 from unrelu.base.tolerances import FORECASTS_ROUNDING
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
 from unrelu.model.predictive import Predictive
 from unrelu.uncertainty.error_bars import ErrorBars
+from unrelu.uncertainty.noise import level_checked
 
 __all__ = ["expected", "fill", "limits_of", "noise_level", "predicted"]
 
@@ -107,8 +107,7 @@ def predicted(
 
     Where the fit says nothing of an entry, all that its limits allow; where it was seen, its value.
     """
-    if not (is_number(level) and 0 < level < 1):
-        raise InputError(f"level must be a probability between 0 and 1, such as 0.95; got {level!r}")
+    level = level_checked(level)
     shape, (i, j) = places[0].shape, (index.ravel() for index in places)
     fit = bars.fit(i, j)
     wide = np.hypot(bars.standard_errors(i, j).astype(np.float64), bars.noise.sigma)

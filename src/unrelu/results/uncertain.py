@@ -63,17 +63,21 @@ class Uncertain:
         X : optional
             The matrix that was completed; needed only after :meth:`load`.
         """
+        return self._with_caution(X).interval(*self._places_of_errors(rows, cols), level)
+
+    def _with_caution(self, X: Any) -> ErrorBars:
+        """The error bars, with a warning to whoever asked if they should not be trusted."""
         bars = self.error_bars(X)
         if bars.caution is not None:
-            warnings.warn(CompletionWarning(bars.caution), stacklevel=2)
-        return bars.interval(*self._places_of_errors(rows, cols), level)
+            warnings.warn(CompletionWarning(bars.caution), stacklevel=3)
+        return bars
 
     def predict(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
         """(low, high): between them the entry itself lies with probability ``level``, its noise included.
 
         :meth:`interval` is for what an entry would be without noise; this is for what would have been measured. An
         entry that went unseen because of its value lies beyond its limit, and so does its interval. A seen entry has
-        the value that was seen.
+        the value that was seen. It warns where :meth:`interval` does.
 
         Parameters
         ----------
@@ -93,5 +97,5 @@ class Uncertain:
         >>> bool(high.max() <= 0), bool(0.92 < np.mean((low <= instance.matrix[i, j])) < 0.99)
         (True, True)
         """
-        bars, observations = self.error_bars(X), self._with_limits(X)
+        bars, observations = self._with_caution(X), self._with_limits(X)
         return predicted(bars, observations, self._places_of_errors(rows, cols), level, both_ways=self.symmetric)

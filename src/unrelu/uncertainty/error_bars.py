@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unrelu.base.arrays import Array, Floats, Indices
-from unrelu.base.errors import InputError, is_number, unknown_name
+from unrelu.base.errors import InputError, unknown_name
 from unrelu.base.tolerances import ERROR_BARS_ACCURATE, ERROR_BARS_PROBED
 from unrelu.data.observations import Observations
 from unrelu.data.pieces import pieces
@@ -23,7 +23,7 @@ from unrelu.uncertainty import selection
 from unrelu.uncertainty.beyond_linear import BeyondLinear
 from unrelu.uncertainty.covariance import MOST_UNKNOWNS, Covariance
 from unrelu.uncertainty.information import Information, InformationKernel
-from unrelu.uncertainty.noise import Noise, noise_of_residuals, pairs_checked
+from unrelu.uncertainty.noise import Noise, level_checked, noise_of_residuals, pairs_checked
 from unrelu.uncertainty.passes import seen_alike
 from unrelu.uncertainty.sensitivity import RowFormula, Samples, System, spanning
 from unrelu.uncertainty.walks import Fit, Walked, in_words, tells, walked
@@ -214,8 +214,7 @@ class ErrorBars:
         level : float, default 0.95
             Between 0 and 1.
         """
-        if not (is_number(level) and 0 < level < 1):
-            raise InputError(f"level must be a probability between 0 and 1, such as 0.95; got {level!r}")
+        level = level_checked(level)
         from scipy.special import stdtrit  # takes a while to import
 
         centre = self.fit(rows, cols)

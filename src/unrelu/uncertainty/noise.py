@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from unrelu.base.errors import unknown_name
+from unrelu.base.errors import InputError, is_number, unknown_name
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel
 from unrelu.model.factors import Factors
 from unrelu.uncertainty.passes import pair_residuals
 from unrelu.uncertainty.sensitivity import RowFormula
 
-__all__ = ["PAIRS", "Noise", "noise_of_likelihood", "noise_of_residuals", "pairs_checked"]
+__all__ = ["PAIRS", "Noise", "level_checked", "noise_of_likelihood", "noise_of_residuals", "pairs_checked"]
 
 PAIRS = ("auto", "one", "independent")
 
@@ -49,6 +49,13 @@ def pairs_checked(pairs: Any) -> str:
     if not isinstance(pairs, str) or pairs not in PAIRS:
         raise unknown_name("pairs", pairs, PAIRS)
     return pairs
+
+
+def level_checked(level: Any) -> float:
+    """The probability of an interval, or an error."""
+    if not (is_number(level) and 0 < level < 1):
+        raise InputError(f"level must be a probability between 0 and 1, such as 0.95; got {level!r}")
+    return float(level)
 
 
 def noise_of_residuals(

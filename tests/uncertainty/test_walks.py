@@ -30,7 +30,9 @@ def off_by(found, truth, **options):
 
 
 # Drawn by the soak, which found them: rows that lie at the edge of a limit, or in a long curved valley.
-@pytest.mark.parametrize("name", ["noise-special-rows:8000:9", "noise-special-rows:9000:28"])
+@pytest.mark.parametrize(
+    "name", ["noise-special-rows:8000:9", "noise-special-rows:9000:28", "noise-special-rows:13000:19"]
+)
 @pytest.mark.filterwarnings("ignore::unrelu.CompletionWarning")
 def test_errors_of_rows_at_the_edge_of_a_limit(name):
     instance = drawn(name)

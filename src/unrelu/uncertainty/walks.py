@@ -2,9 +2,9 @@
 
 A standard error s says that an entry is k·s off where −2 log of the likelihood is higher by k². Linearising knows that
 at the fit only: a row that few others see may go far along a curved valley, over a low ridge into another one, or up to
-a limit at whose edge it happens to lie. So an entry of every row, the least certain, is pinned a few standard errors
-away on either side, and all rows give way; where that was easy, further away. Where −2 log of the likelihood has risen
-by k² there, an entry that has moved by d has a standard error of d/k at least.
+a limit at whose edge it happens to lie. So entries of every row, the least certain first, are pinned a few standard
+errors away on either side, and all rows give way; where that was easy, further away. Where −2 log of the likelihood has
+risen by k² there, an entry that has moved by d has a standard error of d/k at least.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ def walked(fit: Fit, covariance: Covariance, errors: Floats, open_to: Bools) -> 
         Entries that may be pinned: those not seen, of one piece.
     """
     found = np.zeros_like(errors)
-    i, j = _least_certain(np.where(open_to & np.isfinite(errors), errors, 0))
+    most = max(int(NUMBERS / fit.factor.size**2), 8)
+    i, j = _least_certain(np.where(open_to & np.isfinite(errors), errors, 0), most // 2)
     if i.size == 0:
         return Walked(found)
     phase("walking away from the fit")
@@ -127,7 +128,6 @@ def walked(fit: Fit, covariance: Covariance, errors: Floats, open_to: Bools) -> 
     i, j = np.tile(i, 2), np.tile(j, 2)
     terms, entries = _Terms.of(fit), (fit.factor * fit.signs) @ fit.factor.T
     here = float(terms.costs(entries[None])[0])
-    most = max(int(NUMBERS / fit.factor.size**2), 8)
     weights = PIN * 2 / (fit.per_cost * errors[i, j] ** 2)
     places = _guesses(fit, covariance, (i, j), sides * WALKS_AS_FAR[0] * errors[i, j])
     going = np.argsort(terms.costs(_products(places, fit.signs)), kind="stable")[:most]  # those that rise least
@@ -165,11 +165,16 @@ def _as_in_their_rows(found: Floats, errors: Floats, open_to: Bools) -> Floats:
     return np.where(np.isfinite(errors), larger * errors, 0.0)
 
 
-def _least_certain(errors: Floats) -> tuple[Indices, Indices]:
-    """Of every row the entry with the largest error, each once."""
-    rows = np.flatnonzero(errors.max(axis=1) > 0)
-    cols = np.argmax(errors[rows], axis=1)
-    pairs = np.unique(np.sort(np.column_stack([rows, cols]), axis=1), axis=0)
+def _least_certain(errors: Floats, most: int) -> tuple[Indices, Indices]:
+    """Of every row the entry with the largest error, then that with the next, and so on up to ``most``, each once."""
+    rows = np.arange(len(errors))
+    pairs = np.zeros((0, 2), np.intp)
+    for cols in np.argsort(-errors, axis=1, kind="stable").T:
+        further = np.sort(np.column_stack([rows, cols])[errors[rows, cols] > 0], axis=1)
+        both = np.unique(np.concatenate([pairs, further]), axis=0)
+        if len(pairs) and len(both) > most:
+            break
+        pairs = both
     return pairs[:, 0], pairs[:, 1]
 
 

@@ -217,7 +217,7 @@ def _completed(X: Any, rank: Any, said: dict[str, Any], rng: Any) -> Completion:
 
 def _at_floor(verdict: Verdict) -> bool:
     """Whether the fit is what the data say; that of a run cut short is not. A proof needs no verdict."""
-    return verdict.answered or verdict.code is Stop.UNDERDETERMINED
+    return verdict.determines or verdict.code is Stop.UNDERDETERMINED
 
 
 def _numbers(found: Determinacy) -> list[int]:

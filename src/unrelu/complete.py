@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unrelu.auto.choices import (
     choose,
@@ -24,31 +21,26 @@ from unrelu.auto.choices import (
     structure_checked,
     truth_checked,
 )
-from unrelu.auto.escalate import SMALL
 from unrelu.auto.indefinite import indefinite_strategy
+from unrelu.auto.path import Searched, searched
 from unrelu.auto.solving import cut_short
 from unrelu.auto.strategy import Once, Strategy, strategy_of
-from unrelu.auto.task import Attempts, Over, Task
+from unrelu.auto.task import Attempts, Journal, Over, Task
 from unrelu.base.budget import OutOfTime, budget
-from unrelu.base.errors import CompletionWarning, InputError
+from unrelu.base.errors import InputError
 from unrelu.base.generators import generator_of
-from unrelu.base.tolerances import FLOOR_NOISELESS
-from unrelu.data.labels import Axes, listed_rows
+from unrelu.data.labels import Axes
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.data.terms import Terms, kept_terms
-from unrelu.judge.definite import diagonal_hidden, not_definite
-from unrelu.judge.likelihood import bent_by_selection
-from unrelu.judge.remarks import remarks
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
-from unrelu.loop.history import Record, Stop, Verdict, in_units
+from unrelu.loop.history import Record
 from unrelu.loop.progress import Bar
-from unrelu.loop.run import Outcome
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import LOSSES, Loss
 from unrelu.results.completion import Completion
-from unrelu.results.witnesses import witnesses_for
+from unrelu.results.made import completion_of_search, looked_at, warn_of_rows
 from unrelu.solvers import Solver
 from unrelu.starts import Given
 from unrelu.uncertainty.noise import pairs_checked
@@ -59,7 +51,7 @@ __all__ = ["chosen_loss", "complete", "found_by"]
 @owning_the_cores()
 def complete(
     X: Any,
-    rank: int,
+    rank: int | None = None,
     *,
     threshold: Any = 0.0,
     seen: str = "above",
@@ -81,7 +73,7 @@ def complete(
     problem: Any = "psd",
     structure: str = "psd",
 ) -> Completion:
-    """Complete a symmetric positive semidefinite matrix of known rank from the entries beyond a threshold.
+    """Complete a symmetric positive semidefinite matrix from the entries beyond a threshold.
 
     Finds U of shape (n, rank) that minimises F(U) = ¼‖(UUᵀ − M)_Ω‖_F² (Problem (MC) of the paper), by default with
     what absence says: unseen entries on the wrong side of the threshold are penalised as well.
@@ -92,8 +84,10 @@ def complete(
         NaN where nothing was seen; for a masked array what is masked, for a sparse matrix everything that is not stored
         (stored zeros are seen). A data frame carries the same labels in index and columns. Neither pattern nor values
         need be symmetric. float32 stays float32. Never modified; :meth:`Completion.filled` reads it again.
-    rank : int
-        Rank of the completed matrix, 1…n.
+    rank : int, optional
+        Rank of the completed matrix, 1…n. Default: as low as the data ask for. If a rank fits the seen entries to
+        rounding, or to their noise, that is it; else models are rehearsed with a raised threshold, the one that
+        forecasts best is fitted, and :attr:`Completion.rehearsal` says how well it forecasts.
     threshold : float, array, pair, Limits or None, default 0.0
         Every seen entry is on the side ``seen`` of it, or equal to it; every unseen one strictly on the other side.
         One number, one per row (shape (n, 1)), one per column ((1, n)) or one per entry, infinite where there is none.
@@ -181,15 +175,15 @@ def complete(
     terms = Terms(threshold, seen, unknown, entry_range, weights, spread)
     observations = replace(Observations.of(X, terms), definite=structure_checked(structure) == "psd")
     n = observations.size
-    rank = rank_checked(rank, n)
     strategy = strategy_of(method, _given(start))
+    rank = require_search(strategy, structure, problem) if rank is None else rank_checked(rank, n)
     loss_chosen, either = chosen_loss(loss, strategy, observations)
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
     truth = None if truth is None else truth_checked(truth, Axes.square(n, observations.labels))
     pairs = pairs_checked(pairs)
     generator = generator_of(rng)
     _require_callable(callback)
-    posed = problem_of(problem, structure)(observations, rank, loss_chosen, kernel_of(kernel))
+    posed = problem_of(problem, structure)(observations, rank or 1, loss_chosen, kernel_of(kernel))
     posed = without_noise(problem_checked(posed, strategy.solver), either)
     strategy = _suited(strategy, posed)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
@@ -200,9 +194,9 @@ def complete(
         with budget(stopping.time_limit, phases) as clock:
             # Where only zeros were seen there is nothing to search.
             found = strategy if posed.norm > 0 else Once(strategy.solver)
-            attempts = found_by(found, task)
+            answer = searched_by(found, task) if rank is None else Searched(task, found_by(found, task))
     completion = replace(
-        _completion(task, attempts),
+        completion_of_search(answer, observations, stopping.time_limit),
         method=strategy.method,
         source=X,
         pairs=pairs,
@@ -210,9 +204,31 @@ def complete(
         seconds=clock.spent,
         cpu_seconds=clock.cpu_spent,
     )
-    completion = _looked_at(completion, stopping.time_limit, phases)
-    _warn_of_rows(observations, completion.undetermined_rows)
+    completion = looked_at(completion, stopping.time_limit, phases)
+    warn_of_rows(observations, completion.undetermined_rows)
     return completion
+
+
+def searched_by(strategy: Strategy, task: Task) -> Searched:
+    """What is found where no rank is named."""
+
+    def started(rank: int) -> Task:
+        return replace(task, problem=task.problem.at_rank(rank), journal=Journal())
+
+    def at_rank(rank: int) -> tuple[Task, Attempts]:
+        inner = started(rank)
+        return inner, found_by(strategy, inner)
+
+    return searched(task.problem.observations, at_rank, started, task.rng)
+
+
+def require_search(strategy: Strategy, structure: str, problem: Any) -> None:
+    """No rank; refused where nobody knows how to look for one."""
+    asked = {"method='auto' and no start": strategy.name == "auto"}
+    asked |= {"structure='psd'": structure == "psd", "problem='psd'": isinstance(problem, str)}
+    for what, there in asked.items():
+        if not there:
+            raise InputError(f"rank must be named unless {what} is asked for, got rank=None; pass rank=")
 
 
 def without_noise(posed: Any, either: bool) -> Any:
@@ -274,60 +290,6 @@ def _loss_checked(loss: Loss, observations: Observations) -> Loss:
     return loss
 
 
-def _completion(task: Task, attempts: Attempts) -> Completion:
-    """The answer to a task, in the caller's units."""
-    problem, outcome, point = attempts.problem or task.problem, attempts.outcome, attempts.outcome.point
-    observations, unit = problem.observations, problem.unit
-    ours = problem.psd or getattr(problem, "signs", None) is not None
-    misfit = problem.misfit_at(point) if ours else problem.misfit(point.value)
-    root = observations.dtype.type(np.sqrt(unit))
-    residual = misfit / problem.norm if problem.norm else (0.0 if misfit == 0 else float("inf"))
-    odd = remarks(observations, point.factor, residual) if ours else []
-    ended = _unless_bent(problem, outcome)
-    if problem.psd and residual > FLOOR_NOISELESS[observations.dtype.name]:
-        negative = not_definite(observations, problem.rank)
-        negative = diagonal_hidden(observations) if negative is None and not ended.answered else negative
-        odd += [] if negative is None else [negative]
-        if negative is not None and ended.code is Stop.FITTED_TO_NOISE:  # what is left is not noise
-            ended = Verdict(Stop.STATIONARY, f"{ended.reason}, but what was seen contradicts it")
-    said = "; ".join([ended.reason, *odd])
-    own = outcome.own if ours else point.factors
-    likelihood = (point.loss or problem.loss) if problem.loss.likelihood else None
-    return Completion(
-        factor=(point.factor if ours else point.factors.left) * root,
-        verdict=Verdict(ended.code, said),
-        history=outcome.history,
-        objective=in_units(point.value, unit, problem.value_power),
-        residual=residual,
-        method=task.solver.name,
-        start=attempts.start,
-        loss=problem.loss.name,
-        seen=(observations.count, observations.norm),
-        iteration=outcome.iteration,
-        undetermined_rows=attempts.undetermined,
-        labels=observations.labels,
-        left=None if own is None else own.left * root,
-        right=None if own is None else own.right * root,
-        apart=outcome.apart,
-        attempts=tuple(task.journal.attempts),
-        symmetric=ours,
-        signs=getattr(problem, "signs", None),
-        sigma=None if likelihood is None else likelihood.noise,
-        sigma_given=likelihood is not None and likelihood.noise_given,
-        witnesses=witnesses_for(symmetric=ours, signed=ours and not problem.psd),
-    )
-
-
-def _unless_bent(problem: Any, outcome: Outcome) -> Verdict:
-    """The verdict on an outcome; a fit of squares that the choice of what is seen has bent is no answer."""
-    verdict = outcome.verdict
-    own_way = outcome.own is not None  # a method with factors of its own does not minimise squares over UUᵀ
-    if own_way or not (problem.psd and problem.simpler is None and verdict.answered):
-        return verdict
-    bent = bent_by_selection(problem, outcome.point)
-    return verdict if bent is None else Verdict(Stop.STATIONARY, f"{verdict.reason}; but {bent}")
-
-
 def _given(start: Any) -> Any:
     """A factor or an earlier completion as a start; a name or a start stays what it is."""
     if isinstance(start, Completion):
@@ -336,52 +298,3 @@ def _given(start: Any) -> Any:
     if isinstance(start, (np.ndarray, list)) or hasattr(start, "to_numpy"):
         return Given(start)
     return start
-
-
-def _looked_at(completion: Completion, seconds: float | None, told: Callable[[str], object] | None) -> Completion:
-    """What the rows say of the verdict: asked in the time that is left, and where it may change something."""
-    began = perf_counter()
-    try:
-        with budget(None if seconds is None else max(seconds - completion.seconds, 0.0), told):
-            if completion.verdict.code is Stop.UNDERDETERMINED and completion.at_floor and completion.size <= SMALL:
-                completion = _settled_by_absence(completion)
-            if completion.undetermined_rows.size and completion.verdict.answered:
-                completion = _exactly(completion)
-    except OutOfTime:
-        pass  # the fit is there; which rows it fixes is found when asked for
-    except KeyboardInterrupt:
-        words = "interrupted while it was asked which rows the data determine"
-        completion = replace(completion, verdict=Verdict(Stop.INTERRUPTED, f"{completion.verdict.reason}; {words}"))
-    return replace(completion, seconds=completion.seconds + perf_counter() - began)
-
-
-def _settled_by_absence(completion: Completion) -> Completion:
-    """Counting what was seen is not all: what absence says may leave one matrix, and then that is proved."""
-    if not (completion.determinacy == "proved").all() or not (completion.components == 0).all():
-        return completion
-    words = "what was not seen leaves one matrix, which is proved"
-    verdict = Verdict(Stop.FITTED, f"{completion.verdict.reason}; but {words}")
-    return completion.with_verdict(verdict, np.zeros(0, np.intp))
-
-
-def _exactly(completion: Completion) -> Completion:
-    """Some rows could not be placed: say which of them the data leave open, for others may be fixed by each other."""
-    rows = np.flatnonzero(~completion.determined)
-    by = "the data" if completion.verdict.converged else "the data and the rank"
-    open_ = f"{rows.size} of {completion.size} rows are not"
-    words = f"{open_ if rows.size else 'all rows are'} determined by {by}"
-    verdict = Verdict(completion.verdict.code, f"{completion.verdict.reason}; {words}")
-    return completion.with_verdict(verdict, rows)
-
-
-def _warn_of_rows(observations: Observations, missing: NDArray[np.intp]) -> None:
-    empty = observations.empty_rows
-    if empty.size:
-        fact = f"nothing was seen of {listed_rows(empty, observations.labels)}"
-        how = "completed with the least norm, which the data do not determine"
-        warnings.warn(CompletionWarning(f"{fact}; {how}"), stacklevel=4)
-    others = np.setdiff1d(missing, empty)
-    if others.size:
-        fact = f"too little was seen to place {listed_rows(others, observations.labels)}"
-        advice = "completed as well as may be; see undetermined_rows"
-        warnings.warn(CompletionWarning(fact, advice), stacklevel=4)

@@ -57,7 +57,7 @@ def test_the_best_sigma_is_the_error_of_the_forecast():
 
 def test_one_distribution_is_found_by_likelihood():
     drawn = np.random.default_rng(2).normal(1.0, 2.0, 40_000)
-    found = NoStructure.of(drawn[drawn >= 2.0], int(np.count_nonzero(drawn < 2.0)), (-np.inf, 2.0))
+    found = NoStructure.of(drawn[drawn >= 2.0], (-np.inf, 2.0), int(np.count_nonzero(drawn < 2.0)))
     np.testing.assert_allclose([found.mean, found.sigma], [1.0, 2.0], atol=0.08)
 
 
@@ -65,10 +65,7 @@ def test_the_right_rank_is_told_from_none_and_from_too_little():
     _, X = instance()
     seen = Observations.of(X, threshold=0.0)
     for level in levels(seen, np.random.default_rng(0)):
-        values = X[np.triu_indices(80, 1)]
-        shown = values[values >= level.limit]
-        none = NoStructure.of(shown, len(level.rows), level.told)
-        scores = [level.score(np.full(len(level.rows), none.mean), none.sigma)]
+        scores = [level.without_structure]
         before = None
         for rank in (1, 2, 3):
             before = fitted(level.observations, Candidate(rank), before)

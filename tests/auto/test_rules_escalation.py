@@ -11,7 +11,6 @@ from soak.catalogue import drawn
 from unrelu.auto import escalate
 from unrelu.auto.task import Attempt, Plan, Task
 from unrelu.base.budget import OutOfTime, budget, checkpoint, phase
-from unrelu.complete import _settled_by_absence
 from unrelu.data.canonical import canonical_order
 from unrelu.data.observations import Observations
 from unrelu.judge.floor import Floor
@@ -20,6 +19,7 @@ from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.stopping import MaxIterations
 from unrelu.model.losses import Observed
 from unrelu.problems.psd import PSDProblem
+from unrelu.results.made import _settled_by_absence
 
 pytestmark = pytest.mark.filterwarnings("ignore::unrelu.CompletionWarning")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from unrelu.base.arrays import Array, Floats
+from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.tolerances import CANDIDATES_FITTED, CANDIDATES_LANCZOS, CANDIDATES_SMALLEST
 from unrelu.data.observations import Observations
 from unrelu.kernels import kernel_for
@@ -63,8 +63,9 @@ class Fitted:
     factor: Array
     sigma: float
     iterations: int = 0
+    value: float = np.inf  # of the objective, in units
 
-    def entries(self, rows: Array, cols: Array) -> Floats:
+    def entries(self, rows: Indices, cols: Indices) -> Floats:
         """Of UUᵀ at (rows[k], cols[k])."""
         found: Floats = np.einsum("ek,ek->e", self.factor[rows], self.factor[cols], dtype=np.float64)
         return found
@@ -81,7 +82,7 @@ def fitted(observations: Observations, candidate: Candidate, before: Fitted | No
     found = run(problem.at_rank(start.shape[1]), GaussNewton(), (start, start), FAR, keep=False)
     loss = found.point.loss or problem.loss
     assert loss.noise is not None
-    return Fitted(candidate, found.point.factor * root, float(loss.noise), len(found.history))
+    return Fitted(candidate, found.point.factor * root, float(loss.noise), len(found.history), found.point.value)
 
 
 def next_factor(problem: PSDProblem, factor: Array) -> Array:

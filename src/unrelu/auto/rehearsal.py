@@ -11,23 +11,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from unrelu.base.arrays import Bools, Floats, Indices
-from unrelu.base.tolerances import REHEARSAL_ALONE, REHEARSAL_NARROWEST, REHEARSAL_SHARP, REHEARSAL_WIDEST
+from unrelu.base.tolerances import (
+    REHEARSAL_ALONE,
+    REHEARSAL_NARROWEST,
+    REHEARSAL_SAME,
+    REHEARSAL_SHARP,
+    REHEARSAL_WIDEST,
+)
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
 from unrelu.data.raised import raised
-from unrelu.model.predictive import Predictive
+from unrelu.model.predictive import Predictive, damped
 
-__all__ = ["Level", "NoStructure", "levels"]
+__all__ = ["Level", "NoStructure", "alone", "held_out", "hidden_side", "levels"]
 
 # Pairs that are scored at most.
-SCORED = 200_000
+SCORED = 40_000
 # Shares of the seen pairs that are hidden on purpose.
 SHARES = (0.25, 0.5)
+# Of all pairs that are hidden whatever they are.
+HELD_OUT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,17 +47,22 @@ class NoStructure:
     sigma: float
 
     @classmethod
-    def of(cls, values: Floats, hidden: int, ends: tuple[float, float]) -> NoStructure:
-        """By likelihood, from seen values and how many entries lie between the ends unseen."""
+    def of(cls, values: Floats, ends: tuple[Any, Any], hidden: int = 1) -> NoStructure:
+        """By likelihood, from seen values and the ends of unseen entries.
+
+        ``ends`` are those of each of them, or of ``hidden`` entries alike.
+        """
         centre, spread = float(np.mean(values)), max(float(np.std(values)), np.finfo(float).tiny)
-        low, high = ((end - centre) / spread for end in ends)
-        standard = (values - centre) / spread
+        both = np.stack([np.atleast_1d(np.asarray(end, np.float64)) for end in np.broadcast_arrays(*ends)])
+        both = both if both.size else np.array([[-np.inf], [np.inf]])
+        (low, high), counts = np.unique((both - centre) / spread, axis=1, return_counts=True)
+        counts, standard = counts * hidden, (values - centre) / spread
 
         def cost(at: Floats) -> float:
             mean, sigma = at[0], np.exp(at[1])
             one = Predictive(np.array([mean]), sigma, Ends((-np.inf, np.inf)))
-            seen = standard.size * (np.log(sigma)) + np.sum((standard - mean) ** 2) / (2 * sigma**2)
-            return float(seen - hidden * one.log_probability(Ends((low, high)))[0])
+            seen = standard.size * np.log(sigma) + np.sum((standard - mean) ** 2) / (2 * sigma**2)
+            return float(seen - counts @ one.log_probability(Ends((low, high))))
 
         found = minimize(cost, np.zeros(2), method="Nelder-Mead", options=dict(xatol=REHEARSAL_ALONE)).x
         return cls(centre + spread * float(found[0]), spread * float(np.exp(found[1])))
@@ -56,14 +70,14 @@ class NoStructure:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The data under a raised threshold, and the pairs by which forecasts are scored.
+    """The data with some of them hidden on purpose, and the pairs by which forecasts are scored.
 
     Attributes
     ----------
     share : float
         Of the seen pairs that are hidden on purpose.
-    limit : float
-        The raised threshold.
+    limit : float or None
+        The raised threshold, if it is one for all; None where pairs were hidden whatever their value.
     observations : Observations
         As they would have been seen.
     rows, cols : int ndarray
@@ -72,25 +86,44 @@ class Level:
         Theirs, NaN where they are hidden in any case.
     told, true : (low, high)
         Between which the fit is told that they lie, and between which those lie that are hidden in any case.
+    none : NoStructure
+        What all that the fit is told says of any entry.
+    side : {"below", "above"} or None
+        On which side of its limit an entry goes unseen; None where pairs were hidden whatever their value.
     """
 
     share: float
-    limit: float
+    limit: float | None
     observations: Observations
     rows: Indices
     cols: Indices
     values: Floats
-    told: tuple[float, float]
-    true: tuple[float, float]
+    told: tuple[Any, Any]
+    true: tuple[Any, Any]
+    none: NoStructure
+    side: str | None = None
+
+    def damped(self, means: Floats, damping: float) -> Floats:
+        """Forecasts that go only so far beyond the raised limit, of the way that a fit says."""
+        return damped(means, self.told, self.side, damping)
+
+    @property
+    def without_structure(self) -> float:
+        """The score of no structure at all."""
+        return self.score(np.full(self.values.shape, self.none.mean), self.none.sigma)
 
     @cached_property
     def hidden(self) -> Bools:
         """Which are hidden in any case."""
         return np.isnan(self.values)
 
+    def forecast(self, means: Floats, sigma: float) -> Predictive:
+        """What they are likely to be, by all that the fit is told."""
+        return Predictive(means, sigma, Ends(self.told))
+
     def score(self, means: Floats, sigma: float) -> float:
         """Mean log-likelihood of all of them."""
-        forecast = Predictive(means, sigma, Ends(self.told))
+        forecast = self.forecast(means, sigma)
         known = np.where(self.hidden, 0.0, self.values)
         scores = np.where(self.hidden, forecast.log_probability(Ends(self.true)), forecast.log_density(known))
         return float(np.mean(scores))
@@ -114,33 +147,114 @@ class Level:
 def levels(observations: Observations, rng: np.random.Generator) -> list[Level]:
     """Raised thresholds at which a share of the seen pairs is hidden on purpose, the nearest first.
 
-    For a symmetric matrix with one threshold for all; the diagonal, if it was seen, stays seen.
+    Where entries go unseen on one side of a limit, each pair has the same way to go from its own limit; the diagonal,
+    if it was seen, stays seen. Where absence says nothing, or more than that, there are none.
     """
-    threshold, side = observations.threshold, observations.absence_says
-    assert threshold is not None
-    i, j = _pairs(observations, rng)
-    forward, backward = observations.source.at(i, j).astype(np.float64), observations.source.at(j, i).astype(np.float64)
-    values = np.where(np.isnan(forward), backward, forward)
-    known = ~np.isnan(values) | (observations.told_at(i, j) | observations.told_at(j, i))
-    i, j, values = i[known], j[known], values[known]
-    seen = values[~np.isnan(values)]
+    side = hidden_side(observations)
+    if side is None:
+        return []
+    pairs = _Pairs.of(observations, rng)
+    sign = 1.0 if side == "below" else -1.0
+    ends = pairs.ends[1 if side == "below" else 0]
+    limited = pairs.seen & np.isfinite(ends)
+    if not limited.any():
+        return []
+    beyond = sign * (pairs.values - ends)  # how far the value of a seen pair is from its limit
     found = []
     for share in SHARES:
-        below = side == "below"
-        limit = float(np.quantile(seen, share if below else 1 - share))
-        ends = {"least": limit} if below else {"most": limit}
-        hidden = np.isnan(values) | (values < limit if below else values > limit)
-        told, true = ((-np.inf, end) if below else (end, np.inf) for end in (limit, threshold))
-        data = raised(observations, **ends, spared=True)
-        found.append(Level(share, limit, data, i[hidden], j[hidden], values[hidden], told, true))
+        way = float(np.quantile(beyond[limited], share))
+        hidden = ~pairs.seen | (limited & (beyond < way))
+        data = _further(observations, side, way)
+        told = pairs.moved(hidden, side, way)
+        none = NoStructure.of(pairs.values[~hidden], told)
+        one = None if observations.threshold is None else observations.threshold + sign * way
+        found.append(Level(share, one, data, *pairs.some(hidden), told, pairs.true(hidden), none, side))
     return found
 
 
-def _pairs(observations: Observations, rng: np.random.Generator) -> tuple[Indices, Indices]:
-    """All pairs off the diagonal, or a random few."""
-    n = observations.size
-    if n * (n - 1) // 2 <= SCORED:
-        return np.triu_indices(n, 1)
-    i, j = rng.integers(0, n, (2, SCORED))
-    off = i != j
-    return i[off], j[off]
+def alone(observations: Observations, rng: np.random.Generator) -> NoStructure:
+    """One distribution for all entries, from all that is known of them."""
+    pairs = _Pairs.of(observations, rng)
+    hidden = ~pairs.seen
+    return NoStructure.of(pairs.values[pairs.seen], pairs.true(hidden))
+
+
+def _further(observations: Observations, side: str, way: float) -> Observations:
+    """The data with every limit moved into them."""
+    limits = observations.limits
+    end, sign = (limits.high, 1.0) if side == "below" else (limits.low, -1.0)
+    moved = end + sign * way
+    moved = moved if np.ndim(moved) == 0 else np.where(np.isinf(moved), -sign * np.inf, moved)
+    return raised(observations, **{"least" if side == "below" else "most": moved}, spared=True)
+
+
+def held_out(observations: Observations, rng: np.random.Generator) -> Level:
+    """A tenth of the pairs hidden whatever they are, and whether they were seen."""
+    pairs = _Pairs.of(observations, rng)
+    out = rng.permutation(len(pairs.rows)) < HELD_OUT * len(pairs.rows)
+    data = observations.without(pairs.rows[out], pairs.cols[out])
+    rest = ~out & ~pairs.seen
+    none = NoStructure.of(pairs.values[pairs.seen & ~out], pairs.true(rest))
+    told = np.full(out.sum(), -np.inf), np.full(out.sum(), np.inf)
+    return Level(HELD_OUT, None, data, *pairs.some(out), told, pairs.true(out), none)
+
+
+def hidden_side(observations: Observations) -> str | None:
+    """On which side of a limit of their own all entries go unseen; None where that differs."""
+    limits, said = observations.limits, observations.said
+    if limits.gap is not None or limits.nothing or limits.chance is not False:
+        return None
+    if limits.side in ("below", "above"):
+        return limits.side
+    # A range in which all entries lie is no limit of what is seen.
+    if said is None or said.entry_range is None:
+        return None
+    return {"above": "below", "below": "above"}.get(said.seen)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Pairs off the diagonal that were seen, or are hidden because of their value: all of them, or a random few.
+
+    Where the two ways round of a pair differ, each is taken by itself.
+    """
+
+    rows: Indices
+    cols: Indices
+    values: Floats
+    ends: tuple[Floats, Floats]
+
+    @classmethod
+    def of(cls, observations: Observations, rng: np.random.Generator) -> _Pairs:
+        n, shape = observations.size, observations.source.shape
+        i, j = np.triu_indices(n, 1) if n * (n - 1) // 2 <= SCORED else rng.integers(0, n, (2, SCORED))
+        i, j = i[i != j], j[i != j]
+        forward, backward = (observations.source.at(*at).astype(np.float64) for at in ((i, j), (j, i)))
+        two = np.abs(forward - backward) > REHEARSAL_SAME * np.abs(forward)
+        if two.any():  # of measurements, each with its noise
+            i, j = np.concatenate([i, j]), np.concatenate([j, i])
+            values, known = np.concatenate([forward, backward]), observations.told_at(i, j)
+            low, high = observations.limits.at(i, j, shape).hull
+        else:
+            values = np.where(np.isnan(forward), backward, forward)
+            known = observations.told_at(i, j) | observations.told_at(j, i)
+            (low, high), other = (observations.limits.at(a, b, shape).hull for a, b in ((i, j), (j, i)))
+            # Of a pair both ways round are known: the narrower ends count.
+            low, high = np.maximum(low, other[0]), np.minimum(high, other[1])
+        known = known | ~np.isnan(values)
+        return cls(i[known], j[known], values[known], (low[known], high[known]))
+
+    @property
+    def seen(self) -> Bools:
+        return ~np.isnan(self.values)
+
+    def some(self, which: Bools) -> tuple[Indices, Indices, Floats]:
+        return self.rows[which], self.cols[which], self.values[which]
+
+    def true(self, which: Bools) -> tuple[Floats, Floats]:
+        return self.ends[0][which], self.ends[1][which]
+
+    def moved(self, which: Bools, side: str, way: float) -> tuple[Floats, Floats]:
+        """The ends of some pairs, with the one that hides them further in the data."""
+        low, high = self.true(which)
+        return (low, high + way) if side == "below" else (low - way, high)

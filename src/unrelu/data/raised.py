@@ -76,13 +76,17 @@ def raised(seen: Observations, least: Any = -np.inf, most: Any = np.inf, *, spar
     What went unseen then is known to lie beyond these, no more: that it lies beyond the true limits as well is what a
     rehearsal keeps to itself. ``spared``: the diagonal was seen whatever its value.
     """
-    limits = replace(seen.limits, low=_open(most, np.inf), high=_open(least, -np.inf))
+    ends = {} if _nowhere(least) else {"high": _moved(least, np.inf)}
+    ends |= {} if _nowhere(most) else {"low": _moved(most, -np.inf)}
     source = Raised(seen.source, least, most, spared=spared)
-    return replace(seen, source=source, limits=limits, scanned=None, said=None)
+    return replace(seen, source=source, limits=replace(seen.limits, **ends), scanned=None, said=None)
 
 
-def _open(end: Any, nowhere: float) -> Any:
-    """An end of what is unseen: infinite on the other side where nothing is cut off."""
-    if isinstance(end, float | int):
-        return -nowhere if end == nowhere else end
-    return np.where(np.asarray(end) == nowhere, -nowhere, end)
+def _nowhere(end: Any) -> bool:
+    """Whether nothing is cut off there."""
+    return bool(np.ndim(end) == 0 and np.isinf(end))
+
+
+def _moved(end: Any, nowhere: float) -> Any:
+    """An end of what is unseen: on the other side of everything where nothing is cut off."""
+    return end if np.ndim(end) == 0 else np.where(np.isinf(end), nowhere, end)

@@ -20,8 +20,10 @@ class Stop(StrEnum):
     ``fitted``: the data are fitted to rounding. ``fitted-to-noise``: the misfit is that of the noise which the data
     themselves show. ``best-of-rank``: the data are not of this rank, and no lower misfit of this rank was found.
     ``stationary``: no step lowers the misfit, and nothing says that this is the answer. ``underdetermined``: many
-    matrices fit as well. The others say what cut the run short. ``converged`` is what one loop says when its stopping
-    rule is met; the front doors look at the fit and return one of the codes above instead.
+    matrices fit as well. ``predicts``: the data are of no low rank, and a rehearsal says how well the chosen model
+    forecasts what was not seen. ``does-not-extrapolate``: it forecasts no better than no structure at all. The others
+    say what cut the run short. ``converged`` is what one loop says when its stopping rule is met; the front doors look
+    at the fit and return one of the codes above instead.
     """
 
     CONVERGED = "converged"
@@ -30,6 +32,8 @@ class Stop(StrEnum):
     BEST_OF_RANK = "best-of-rank"
     STATIONARY = "stationary"
     UNDERDETERMINED = "underdetermined"
+    PREDICTS = "predicts"
+    DOES_NOT_EXTRAPOLATE = "does-not-extrapolate"
     MAX_ITERATIONS = "max-iterations"
     MAX_SECONDS = "max-seconds"
     STALLED = "stalled"
@@ -61,7 +65,12 @@ class Verdict:
 
     @property
     def answered(self) -> bool:
-        """Whether this is the answer to what was asked: fitted, or the best fit found of a rank the data exceed."""
+        """Whether this is the answer to what was asked: a fit that determines rows, or rehearsed forecasts."""
+        return self.determines or self.code is Stop.PREDICTS
+
+    @property
+    def determines(self) -> bool:
+        """Whether rows may be called determined: fitted, or the best fit found of a rank that the data exceed."""
         return self.converged or self.code is Stop.BEST_OF_RANK
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ from unrelu.base.arrays import Floats
 from unrelu.data.limits import Ends
 from unrelu.model.losses.tails import beside, inside
 
-__all__ = ["Predictive"]
+__all__ = ["Predictive", "damped"]
 
 HALF_LOG_TWO_PI = float(0.5 * np.log(2 * np.pi))
 # Halvings of an interval of 80 standard deviations: down to rounding.
@@ -111,3 +111,21 @@ class Predictive:
             below, above = np.where(less, middle, below), np.where(less, above, middle)
         found: Floats = (below + above) / 2
         return found
+
+
+def damped(means: Floats, ends: tuple[Any, Any], side: str | None, damping: float) -> Floats:
+    """Means that go only a share of their way beyond the limit at which entries go unseen.
+
+    Examples
+    --------
+    >>> damped(np.array([-1.0, 0.5, 2.0]), (-np.inf, 1.0), "below", 0.5).tolist()
+    [0.0, 0.75, 2.0]
+    """
+    if damping == 1 or side is None:
+        return means
+    limit = ends[1] if side == "below" else ends[0]
+    beyond = (means < limit) if side == "below" else (means > limit)
+    beyond &= np.isfinite(limit)
+    with np.errstate(invalid="ignore"):  # where there is no limit
+        found: Floats = np.where(beyond, limit + damping * (means - limit), means)
+    return found

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.auto.rehearsed import Rehearsal
 from unrelu.auto.task import Attempt
 from unrelu.base.arrays import Array
 from unrelu.base.errors import unknown_name
@@ -22,7 +23,7 @@ from unrelu.loop.history import History, Stop, Verdict
 from unrelu.model.factors import Factors, Signed, Symmetric, TwoSided, positions_checked, together
 from unrelu.proofs.determinacy import LEVELS
 from unrelu.results.data_again import framed, marked, read_again, refuse_another_mask
-from unrelu.results.forecasts import fill, noise_level
+from unrelu.results.forecasts import expected, fill, forecast, noise_level
 from unrelu.results.misfit import Misfit, largest_misfit
 from unrelu.results.saving import read_fields, write_fields
 from unrelu.results.summary import summary_of
@@ -83,6 +84,9 @@ class Completion(Uncertain):
         Whether the matrix is UUᵀ or U D Uᵀ; else it is LRᵀ, with ``left`` and ``right``.
     signs : tuple of 1 and −1, or None
         The diagonal of D, where ``structure="indefinite"`` was asked for.
+    rehearsal : Rehearsal or None
+        What was hidden on purpose, which models were tried and how well the best forecasts; None for exact data, and
+        where a rank was named.
     witnesses : Witnesses
         Who is asked which rows are determined, and for error bars.
     """
@@ -123,6 +127,7 @@ class Completion(Uncertain):
     signs: tuple[int, ...] | None = None
     witnesses: Witnesses = field(default_factory=PSDWitnesses)
     unknown_count: int | None = None
+    rehearsal: Rehearsal | None = None
 
     @cached_property
     def _asked(self) -> dict[str, Any]:
@@ -183,8 +188,20 @@ class Completion(Uncertain):
         """
         result = self._dense()
         result = self._blanked(result) if _blank(undetermined) else result
-        fill(result, self._with_limits(X), noise_level(self), both_ways=self.symmetric)
+        fill(result, self._with_limits(X), self._expectation, both_ways=self.symmetric)
         return self._framed(result, X)
+
+    @property
+    def forecasts(self) -> bool:
+        """Whether unseen entries are forecast by a model that was rehearsed, of data that are of no low rank."""
+        return self.rehearsal is not None and not self.verdict.determines
+
+    def _expectation(self, fit: Array, ends: tuple[Any, Any]) -> Array:
+        """Of unseen entries with this fit, between their ends."""
+        if self.forecasts:
+            assert self.rehearsal is not None
+            return forecast(self.rehearsal, fit, ends)
+        return expected(fit, ends, noise_level(self))
 
     def _framed(self, values: Array, X: Any = None) -> Any:
         """A matrix as the caller's was."""
@@ -233,7 +250,7 @@ class Completion(Uncertain):
     def at_floor(self) -> bool:
         """Whether the fit is as good as the data allow, at this rank; above its floor no row is called determined."""
         exact = self.residual <= FLOOR_FINISHED[self.factor.dtype.name]
-        return self.verdict.answered or (self.verdict.code is Stop.UNDERDETERMINED and exact)
+        return self.verdict.determines or (self.verdict.code is Stop.UNDERDETERMINED and exact)
 
     @property
     def determinacy(self) -> NDArray[np.str_]:

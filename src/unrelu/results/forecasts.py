@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
+from unrelu.auto.rehearsed import Rehearsal
 from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.tolerances import FORECASTS_ROUNDING
 from unrelu.data.limits import Ends
@@ -14,10 +16,12 @@ from unrelu.model.predictive import Predictive
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.noise import level_checked
 
-__all__ = ["expected", "fill", "limits_of", "noise_level", "predicted"]
+__all__ = ["expected", "fill", "forecast", "limits_of", "noise_level", "predicted", "predicted_by_rehearsal"]
 
 # Rows that are filled together.
 BAND = 256
+# From fits, and between which numbers each entry lies, to what is expected of it.
+Expectation = Callable[[Array, tuple[Floats, Floats]], Array]
 
 
 class _Fit(Protocol):
@@ -62,6 +66,19 @@ def expected(fit: Array, ends: tuple[Floats, Floats], sigma: float) -> Array:
     return np.clip(found, _rounded(low, fit.dtype, up=True), _rounded(high, fit.dtype, up=False))
 
 
+def forecast(rehearsal: Rehearsal, fit: Array, ends: tuple[Floats, Floats]) -> Array:
+    """The same by a model that was rehearsed."""
+    low, high = ends
+    limited = np.isfinite(low) | np.isfinite(high)
+    found = np.array(fit)
+    if not rehearsal.extrapolates:
+        found[...] = rehearsal.none.mean
+    if limited.any():
+        within = low[limited], high[limited]
+        found[limited] = rehearsal.forecast(fit[limited].astype(np.float64), within).expectation()
+    return np.clip(found, _rounded(low, fit.dtype, up=True), _rounded(high, fit.dtype, up=False))
+
+
 def _rounded(end: Floats, dtype: Any, *, up: bool) -> Array:
     """The nearest number of a precision that is not beyond."""
     near = end.astype(dtype)
@@ -81,11 +98,11 @@ def limits_of(observations: Observations, i: Indices, j: Indices) -> tuple[Float
     return low, high
 
 
-def fill(result: Array, observations: Observations, sigma: float, *, both_ways: bool) -> None:
+def fill(result: Array, observations: Observations, expectation: Expectation, *, both_ways: bool) -> None:
     """Write what was seen into a fit, and for what went unseen because of its value its expectation.
 
-    ``both_ways``: what was seen one way round is known the other way round too. A table stands off the diagonal of its
-    observations.
+    ``expectation`` finds that from fits and between which numbers they lie. ``both_ways``: what was seen one way round
+    is known the other way round too. A table stands off the diagonal of its observations.
     """
     cut, size = observations.source.cut or 0, observations.size
     everyone = np.arange(cut, size)
@@ -93,11 +110,25 @@ def fill(result: Array, observations: Observations, sigma: float, *, both_ways: 
         rows = slice(start, min(start + BAND, len(result)))
         if not observations.limits.nothing:
             low, high = observations.bounds(np.arange(size)[rows], everyone)
-            result[rows] = expected(result[rows], (low * observations.unit, high * observations.unit), sigma)
+            result[rows] = expectation(result[rows], (low * observations.unit, high * observations.unit))
         mirrored = [observations.block(slice(0, size), rows).T] if both_ways else []
         for known in (*mirrored, observations.block(rows, slice(cut, size))):
             seen = ~np.isnan(known)
             result[rows][seen] = known[seen]
+
+
+def predicted_by_rehearsal(
+    rehearsal: Rehearsal, fit: Floats, observations: Observations, places: tuple[Indices, Indices], level: float
+) -> tuple[Any, Any]:
+    """The same by a model that was rehearsed; ``fit`` is that of the entries."""
+    level = level_checked(level)
+    shape, (i, j) = places[0].shape, (index.ravel() for index in places)
+    low, high = limits_of(observations, i, j)
+    values = observations.source.at(i, j).astype(np.float64)
+    values = np.where(np.isnan(values), observations.source.at(j, i), values)
+    low, high = rehearsal.forecast(fit.ravel(), (low, high), wide=True).interval(level)
+    low, high = (np.where(np.isnan(values), end, values).reshape(shape)[()] for end in (low, high))
+    return low, high
 
 
 def predicted(

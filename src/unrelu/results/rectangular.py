@@ -23,7 +23,7 @@ from unrelu.proofs.determinacy import LEVELS
 from unrelu.proofs.table import TableDeterminacy, determine_table
 from unrelu.results.completion import Completion
 from unrelu.results.data_again import framed
-from unrelu.results.forecasts import fill, noise_level
+from unrelu.results.forecasts import fill
 from unrelu.results.new_rows import rows_beside
 from unrelu.results.witnesses import doubt_of, loss_of, proved_bounds
 from unrelu.uncertainty.error_bars import ErrorBars
@@ -72,7 +72,7 @@ class RectangularCompletion(Completion):
         An entry that went unseen because of its value is filled with its expectation given that, within its limit.
         """
         result = np.asarray(self.matrix(undetermined)).copy()
-        fill(result, self.observed(X), noise_level(self), both_ways=False)
+        fill(result, self.observed(X), self._expectation, both_ways=False)
         return self._framed(result, X)
 
     def seen_entries(self, X: Any = None) -> Observations:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
+from unrelu.auto.rehearsed import Rehearsal
 from unrelu.auto.task import Attempt
 from unrelu.base.errors import InputError, is_integer
 from unrelu.io.disk import replacing
@@ -72,6 +73,7 @@ def write_fields(path: str | Path, completion: Any) -> None:
         "seen": list(completion.seen),
         "attempts": [finite(asdict(attempt)) for attempt in completion.attempts],
         "undetermined_rows": completion.undetermined_rows.tolist(),
+        "rehearsal": None if completion.rehearsal is None else completion.rehearsal.as_dict(),
         "kind": completion.kind,
         "unknown_count": completion.unknown_count
         if completion.unknown is None and completion.source is None
@@ -107,19 +109,25 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
         if about["kind"] != make.kind:
             held, reader = KINDS.get(about["kind"], (about["kind"], "the version that wrote it"))
             raise InputError(f"{path.name} holds {held}, and {make.__name__} reads others; call {reader}.load")
+        verdict = Verdict(Stop(about["verdict"]["code"]), about["verdict"]["reason"])
         return make(
             **arrays,
             **terms,
             **{name: about[name] for name in PLAIN}
             | {"signs": None if about["signs"] is None else tuple(about["signs"])},
-            verdict=Verdict(Stop(about["verdict"]["code"]), about["verdict"]["reason"]),
+            verdict=verdict,
             history=History([Record(**_representable(record)) for record in about["history"]]),
             **{name: None if about[name] is None else tuple(about[name]) for name in make.labels_kept},
             seen=(int(about["seen"][0]), float(about["seen"][1])),
             undetermined_rows=np.array(about["undetermined_rows"], np.intp),
             unknown_count=about.get("unknown_count"),
             attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
-            witnesses=witnesses_for(symmetric=about["symmetric"], signed=about["signs"] is not None),
+            rehearsal=None if about.get("rehearsal") is None else Rehearsal.read(about["rehearsal"]),
+            witnesses=witnesses_for(
+                symmetric=about["symmetric"],
+                signed=about["signs"] is not None,
+                forecasts=about.get("rehearsal") is not None and not verdict.determines,
+            ),
         )
     except FileNotFoundError:
         raise InputError(f"no such file: {path}") from None

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.auto.rehearsed import Rehearsal
 from unrelu.base.errors import CompletionWarning
 from unrelu.data.observations import Observations
-from unrelu.results.forecasts import predicted
+from unrelu.results.forecasts import predicted, predicted_by_rehearsal
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.noise import Noise
 
@@ -21,6 +22,16 @@ class Uncertain:
     """What every completion says of its errors; ``error_bars`` finds them."""
 
     symmetric: bool
+    rehearsal: Rehearsal | None
+
+    @property
+    def forecasts(self) -> bool:
+        """Whether entries are forecast by a model that was rehearsed."""
+        raise NotImplementedError
+
+    def entries(self, rows: ArrayLike, cols: ArrayLike) -> Any:
+        """Entries of the fit."""
+        raise NotImplementedError
 
     def error_bars(self, X: Any = None) -> ErrorBars:
         """The error bars of this fit."""
@@ -97,5 +108,9 @@ class Uncertain:
         >>> bool(high.max() <= 0), bool(0.92 < np.mean((low <= instance.matrix[i, j])) < 0.99)
         (True, True)
         """
+        if self.forecasts:
+            assert self.rehearsal is not None
+            places, observations = self._places_of_errors(rows, cols), self._with_limits(X)
+            return predicted_by_rehearsal(self.rehearsal, self.entries(rows, cols), observations, places, level)
         bars, observations = self._with_caution(X), self._with_limits(X)
         return predicted(bars, observations, self._places_of_errors(rows, cols), level, both_ways=self.symmetric)

@@ -33,6 +33,7 @@ from unrelu.uncertainty.likelihood import bars_of
 from unrelu.uncertainty.rivals import rows_with_rivals
 
 __all__ = [
+    "Forecasting",
     "IndefiniteWitnesses",
     "PSDWitnesses",
     "RowsKnown",
@@ -174,6 +175,18 @@ class Silent:
         return np.where(unseen, low, values), np.where(unseen, high, values)
 
 
+@dataclass(frozen=True)
+class Forecasting(Silent):
+    """Of a model that was rehearsed: it forecasts, and determines no row."""
+
+    def error_bars(self, completion: _Answer, seen: Observations, determined: NDArray[np.bool_]) -> ErrorBars:
+        """There are none: of data that are of no low rank nobody knows what the noiseless entry is."""
+        raise InputError(
+            f"this completion {completion.verdict.code.value}: it has forecasts of entries, and no errors of a "
+            "noiseless matrix; ask predict(rows, cols) for intervals"
+        )
+
+
 def likelihood_of(completion: Any) -> Loss | None:
     """The likelihood that was fitted, at its noise level; None for squares."""
     if completion.sigma is None:
@@ -192,8 +205,10 @@ def doubt_of(completion: Any) -> str | None:
     return beyond_rank(completion.rank) if completion.verdict.code is Stop.BEST_OF_RANK else None
 
 
-def witnesses_for(*, symmetric: bool, signed: bool = False) -> Witnesses:
-    """Who knows of a completion UUᵀ, of one with signs, or of one with two factors."""
+def witnesses_for(*, symmetric: bool, signed: bool = False, forecasts: bool = False) -> Witnesses:
+    """Who knows of a completion UUᵀ, of one with signs, of one with two factors, or of a model that forecasts."""
+    if forecasts:
+        return Forecasting()
     if signed:
         return IndefiniteWitnesses()
     return PSDWitnesses() if symmetric else Silent()

@@ -61,7 +61,7 @@ class Answer:
     @property
     def full(self) -> bool:
         """Whether entries that the data do not determine are written too, as they are where the fit is unfinished."""
-        return self.keep or not self.completion.verdict.answered
+        return self.keep or not self.completion.verdict.determines
 
     def not_determined(self) -> dict[str, list[str | int]]:
         """What the data do not determine, for JSON: rows by label or position."""
@@ -74,7 +74,7 @@ class Answer:
         if not self.full:
             return completion.matrix("nan") if fit else completion.filled(undetermined="nan")
         values = completion.matrix() if fit else completion.filled()
-        if self.keep or self.levels is None or not (self.levels == "no").any():
+        if self.keep or self.completion.forecasts or self.levels is None or not (self.levels == "no").any():
             return values
         everyone = np.arange(completion.size)
         for row in everyone:
@@ -145,7 +145,7 @@ class Answer:
     def _undetermined(self, names: tuple[str, ...] | None) -> list[str]:
         if self.levels is None:
             return ["there was no time to find out which rows the data determine; every entry of the fit is written"]
-        if not self.completion.verdict.answered:
+        if not self.completion.verdict.determines:
             no = np.flatnonzero(self.levels == "no")
             left = f", but for those that can take any value, of {listed_rows(no, names)}" if no.size else ""
             left = "" if self.keep else left

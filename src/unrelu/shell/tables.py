@@ -80,7 +80,7 @@ class TableAnswer(Answer):
             place = label_or_position(worst.row, found.labels), label_or_position(worst.column, found.column_labels)
             lines[-1] += f"; the largest misfit of a seen entry is {worst.size:.2g}, at ({place[0]}, {place[1]})"
         open_rows, open_columns = np.flatnonzero(~rows), np.flatnonzero(~columns)
-        if found.verdict.answered and (open_rows.size or open_columns.size):
+        if found.verdict.determines and (open_rows.size or open_columns.size):
             left = "kept" if self.keep else "left empty (--keep-undetermined writes them)"
             parts = [listed_rows(open_rows, found.labels)] if open_rows.size else []
             if open_columns.size:

@@ -215,6 +215,12 @@ ESCALATE_PERFECT = {"float64": 1e-9, "float32": 1e-4}
 # Relative residual of a fit that has all its digits.
 ESCALATE_SHARP = {"float64": 1e-12, "float32": 1e-5}
 
+# --- auto.ranks ------------------------------------------------------------------------------------------------------
+
+# Relative gradient norm at which a fit on the way tells what it leaves; a relative residual that is next to nothing, so
+# that the last columns may be rounding.
+RANKS_FITTED, RANKS_NEARLY = 1e-14, 1e-5
+
 # --- auto.refined ----------------------------------------------------------------------------------------------------
 
 # Noise of a smaller share of the seen entries' size moves too few of them across the threshold to bend a fit.
@@ -282,6 +288,26 @@ CANDIDATES_SMALLEST = 1e-6
 REHEARSAL_NARROWEST, REHEARSAL_WIDEST, REHEARSAL_SHARP = 1e-4, 1e2, 1e-3
 # The same of one distribution for all, in units of its spread.
 REHEARSAL_ALONE = 1e-5
+# Relative difference of the two ways round of a pair up to which they are one measurement: rounding of float32.
+REHEARSAL_SAME = 1e-5
+
+# --- auto.menu -------------------------------------------------------------------------------------------------------
+
+# Log-likelihood per hidden pair, over all levels together, that a model must gain on no structure to be believed.
+MENU_GAIN = 0.05
+# The largest and the smallest price on the trace, over the largest eigenvalue of what was seen.
+MENU_PRICES = 0.3, 3e-5
+# The same that damped forecasts must gain on plain ones, per pair and summed over as many pairs as there are rows.
+MENU_DAMPED, MENU_DAMPED_OF_ALL = 0.025, 2.5
+# Where forecasts are damped their error grows with the distance: by the factor from one level to the next, up to this;
+# beyond that, nobody knows how large it is.
+MENU_GROWS, MENU_UNSTEADY = 1.5, 3.0
+
+# --- auto.path -------------------------------------------------------------------------------------------------------
+
+# How many times the noise of a fit the error of its nearest rehearsal may be, if what is left is noise; and what a
+# diagonal that is a limit may gain per hidden pair, if it is data like the rest.
+PATH_REHEARSED, PATH_ALIKE = 1.5, 0.02
 
 # --- results.forecasts -----------------------------------------------------------------------------------------------
 

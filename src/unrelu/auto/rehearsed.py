@@ -1,0 +1,145 @@
+"""What a rehearsal has shown: which models were tried, how well each forecast, and how far to trust the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from unrelu.auto.rehearsal import NoStructure
+from unrelu.base.arrays import Floats
+from unrelu.data.limits import Ends
+from unrelu.model.predictive import Predictive, damped
+
+__all__ = ["Rehearsal", "RehearsedLevel", "Trial"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A model that was rehearsed: one point of the curve.
+
+    Attributes
+    ----------
+    rank : int
+        Columns of the factor, at most.
+    shrinkage : float
+        λ of the trace penalty, in the units of the data; 0 for a fit that is not shrunk.
+    diagonal : {"data", "unknown", "limit"}
+    gains : tuple of float
+        Mean log-likelihood of what was hidden, level by level, above that of no structure at all.
+    sigmas : tuple of float
+        The error of its forecasts, level by level.
+    """
+
+    rank: int
+    shrinkage: float
+    diagonal: str
+    gains: tuple[float, ...]
+    sigmas: tuple[float, ...]
+
+    @property
+    def gain(self) -> float:
+        """Of all levels together."""
+        return float(sum(self.gains))
+
+    def __str__(self) -> str:
+        model = f"rank {self.rank}" if not self.shrinkage else f"trace penalty {self.shrinkage:.3g}"
+        return model if self.diagonal == "data" else f"{model}, diagonal as {self.diagonal}"
+
+
+@dataclass(frozen=True, eq=False)
+class RehearsedLevel:
+    """One raised threshold, and what the chosen model forecast for pairs that it hid on purpose.
+
+    Attributes
+    ----------
+    share : float
+        Of the seen pairs that it hid.
+    limit : float or None
+        The raised threshold, if it is one for all; None where pairs were hidden whatever their value.
+    forecast, hidden : tuple of float
+        Some of them: what was expected, and what they are.
+    """
+
+    share: float
+    limit: float | None
+    forecast: tuple[float, ...]
+    hidden: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Rehearsal:
+    """How well entries beyond the threshold can be forecast, told from those just inside it.
+
+    Attributes
+    ----------
+    trials : tuple of Trial
+        Every model that was tried: the curve.
+    chosen : int
+        Which of them forecasts best.
+    levels : tuple of RehearsedLevel
+    sigma : float
+        The error of a forecast.
+    spread : float
+        The same for intervals: larger than ``sigma`` where the error grew from level to level and forecasts had to be
+        damped.
+    damping : float
+        The share of its way beyond the limit that a forecast goes: 1 unless the rehearsal shows that fits go too far.
+    none : NoStructure
+        One normal distribution for all entries.
+    side : {"below", "above"} or None
+        On which side of its limit an entry went unseen.
+    extrapolates : bool
+        Whether the model forecasts better than no structure; if not, forecasts are those of no structure.
+    """
+
+    trials: tuple[Trial, ...]
+    chosen: int
+    levels: tuple[RehearsedLevel, ...]
+    sigma: float
+    spread: float
+    damping: float
+    none: NoStructure
+    side: str | None
+    extrapolates: bool
+
+    @property
+    def best(self) -> Trial:
+        """The model that forecasts best."""
+        return self.trials[self.chosen]
+
+    def forecast(self, fit: Floats, ends: tuple[Any, Any], *, wide: bool = False) -> Predictive:
+        """What entries with this fit, which lie between these ends, are likely to be; ``wide``: for intervals."""
+        fit = np.asarray(fit, np.float64)
+        if not self.extrapolates:
+            return Predictive(np.full(fit.shape, self.none.mean), self.none.sigma, Ends(ends))
+        return Predictive(damped(fit, ends, self.side, self.damping), self.spread if wide else self.sigma, Ends(ends))
+
+    def __str__(self) -> str:
+        hidden = ", ".join(f"{level.share:.0%}" for level in self.levels)
+        gains = ", ".join(f"{gain:+.2f}" for gain in self.best.gains)
+        how = "hidden by a raised threshold" if self.side else "held out"
+        return (
+            f"{len(self.trials)} models rehearsed with {hidden} of the seen pairs {how}: {self.best} forecasts best, "
+            f"log-likelihood per pair {gains} above no structure, error {self.sigma:.3g}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: everything."""
+        about = asdict(self) | {"none": asdict(self.none)}
+        return about | {"trials": [asdict(trial) for trial in self.trials]}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Rehearsal:
+        """Made again from :meth:`as_dict`."""
+        trials = tuple(Trial(**{**trial, **_tuples(trial, "gains", "sigmas")}) for trial in stored["trials"])
+        levels = tuple(
+            RehearsedLevel(**{**level, **_tuples(level, "forecast", "hidden")}) for level in stored["levels"]
+        )
+        return cls(**{**stored, "trials": trials, "levels": levels, "none": NoStructure(**stored["none"])})
+
+
+def _tuples(stored: Mapping[str, Any], *names: str) -> dict[str, tuple[float, ...]]:
+    return {name: tuple(stored[name]) for name in names}

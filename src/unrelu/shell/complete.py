@@ -21,8 +21,6 @@ from unrelu.data.table import Table
 from unrelu.io.delimited import write_delimited
 from unrelu.io.disk import check_target, together
 from unrelu.io.files import WRITABLE, write_matrix
-from unrelu.io.pairs import LAYOUTS
-from unrelu.io.reader import read_data
 from unrelu.io.reading import Reading
 from unrelu.loop.history import Stop
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
@@ -32,7 +30,6 @@ from unrelu.shell import options
 from unrelu.shell.answer import Answer
 from unrelu.shell.common import (
     Square,
-    as_square,
     distinct,
     ended,
     exit_code,
@@ -47,27 +44,16 @@ from unrelu.shell.common import (
 )
 from unrelu.shell.help import values_of
 from unrelu.shell.numbers import numbers_beside
+from unrelu.shell.reading import STANDARD, HowToRead
 from unrelu.shell.streams import deliver, out, pour, say
-from unrelu.shell.tables import TableAnswer, is_table
+from unrelu.shell.tables import TableAnswer
 from unrelu.solvers import METHODS, Solver
 from unrelu.starts import STARTS
 from unrelu.uncertainty.noise import PAIRS
 
 __all__ = ["complete_command"]
 
-
-# Standard input and standard output, as a file.
-STANDARD = Path("-")
-
 # Options that no other command has.
-File = Annotated[
-    Path,
-    typer.Argument(
-        metavar=options.FILE,
-        help="The matrix: .csv, .tsv or .txt, also with .gz; .xlsx, .parquet, .npy, .npz or .mtx; or - for text on "
-        "standard input. Empty, NA or ND where nothing was seen, <0.25 below a limit, >100 above one.",
-    ),
-]
 Output = Annotated[
     Path,
     typer.Option(
@@ -75,16 +61,6 @@ Output = Annotated[
         "-o",
         metavar=options.FILE,
         help="Where to write it; the extension chooses the format, and - writes csv to standard output.",
-    ),
-]
-Layout = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar=options.NAME,
-        help="What the file holds: edges (lines of row, column and value) or matrix.",
-        show_default="look",
-        autocompletion=values_of(*LAYOUTS),
     ),
 ]
 Method = Annotated[
@@ -159,7 +135,7 @@ Structure = Annotated[
 
 @guarded
 def complete_command(
-    file: File,
+    file: options.File,
     rank: options.Rank,
     output: Output,
     threshold: options.Threshold = None,
@@ -172,7 +148,7 @@ def complete_command(
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
-    layout: Layout = None,
+    layout: options.Layout = None,
     method: Method = "auto",
     start: Start = "auto",
     loss: Loss = "auto",
@@ -197,10 +173,10 @@ def complete_command(
     seconds = options.checked_seconds(max_seconds)
     files = _Files(output, errors_out, mask_out)
     files.check([path for path in (file, unknown, truth, limit, weights, noise) if isinstance(path, Path)], as_json)
-    read = read_data(file, header=header, labels=labels, missing=missing or (), layout=layout, table=table)
-    rectangular = is_table(read, table)
-    matrix = _brought(read, file, (header, labels), rectangular)
-    _tell_reading(read, file, (threshold, seen), silent=quiet or as_json)
+    brought = HowToRead(header, labels, missing, layout, table).read(file)
+    read, rectangular, matrix = brought.read, brought.rectangular, brought.matrix()
+    brought.refuse_another_threshold(threshold, seen)
+    brought.tell(silent=quiet or as_json)
     began = perf_counter()
     rule = tol if seconds is None else _rule(method, tol, matrix.table, seconds)
     asked: dict[str, Any] = dict(seen=seen, loss=loss, method=method, start=start, entry_range=within)
@@ -294,33 +270,6 @@ class _Files:
             return
         for line in told:  # standard output holds the matrix, and nothing else
             say(line)
-
-
-def _brought(read: Reading, file: Path, said: tuple[bool | None, bool | None], rectangular: bool) -> Square:
-    """The matrix with what was said of its header and its labels."""
-    return Square(read, None, *said) if rectangular else as_square(read, _named(file), said)
-
-
-def _named(file: Path) -> Path:
-    return Path("standard input") if file == STANDARD else file
-
-
-def _tell_reading(read: Reading, file: Path, said: tuple[str | None, str], *, silent: bool) -> None:
-    """Say how a file was read, unless that goes without saying.
-
-    A threshold, or a side, beside limits in the cells is refused: of an empty cell they would say different things.
-    """
-    name = _named(file).name
-    threshold, seen = said
-    if read.limits is not None and (threshold is not None or seen != "above"):
-        count = read.counts
-        other = f"--seen {printable(seen)}" if threshold is None else f"--threshold {printable(threshold)}"
-        raise InputError(
-            f"{name} has limits in {count['below'] + count['above']} of its cells, and {other} speaks of others; drop "
-            "it, or write a limit into every cell that has one"
-        )
-    for words in () if silent else read.words:
-        say(f"{name}: {words}")
 
 
 def _completed(shown: Any, rank: int, asked: dict[str, Any], pairs: str | None, structure: str) -> Completion:

@@ -9,6 +9,7 @@ import typer
 
 from unrelu.base.errors import InputError, is_number
 from unrelu.base.printable import printable
+from unrelu.io.pairs import LAYOUTS
 from unrelu.shell.help import values_of
 
 # What stands for the value of an option in the help.
@@ -17,7 +18,19 @@ FILE, FOLDER, NUMBER, COUNT, NAME, SECONDS, FLAG = "FILE", "FOLDER", "NUMBER", "
 File = Annotated[
     Path,
     typer.Argument(
-        metavar=FILE, help="The matrix: .csv, .tsv, .npy, .npz or .mtx; empty, NA or NaN where nothing was seen."
+        metavar=FILE,
+        help="The matrix: .csv, .tsv or .txt, also with .gz; .xlsx, .parquet, .npy, .npz or .mtx; or - for text on "
+        "standard input. Empty, NA or ND where nothing was seen, <0.25 below a limit, >100 above one.",
+    ),
+]
+Layout = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar=NAME,
+        help="What the file holds: edges (lines of row, column and value) or matrix.",
+        show_default="look",
+        autocompletion=values_of(*LAYOUTS),
     ),
 ]
 Rank = Annotated[int, typer.Option("--rank", "-r", metavar=COUNT, help="Rank of the completed matrix.")]

@@ -43,6 +43,14 @@ Threshold = Annotated[
         show_default="0",
     ),
 ]
+LimitsFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar=FILE,
+        help="File with the limits of each column, under column,lower,upper: missing entries lie below the lower limit "
+        "or above the upper one; or a line of lower limits under the names of the columns.",
+    ),
+]
 Weights = Annotated[
     Path | None,
     typer.Option(
@@ -124,6 +132,14 @@ def checked_threshold(threshold: str | None, no_threshold: bool) -> float | tupl
         return None if no_threshold else 0.0
     numbers = _numbers_or_file("--threshold", threshold)
     return numbers[0] if isinstance(numbers, tuple) and len(numbers) == 1 else numbers
+
+
+def refuse_two_limits(limits: Path | None, threshold: str | None, no_threshold: bool, seen: str) -> None:
+    """Refuse a threshold beside limits of the columns: of a missing entry both would speak."""
+    said = "--no-threshold" if no_threshold else f"--seen {printable(seen)}" if seen != "above" else None
+    said = said if threshold is None else f"--threshold {printable(threshold)}"
+    if limits is not None and said is not None:
+        raise InputError(f"--limits and {said} both say where missing entries lie; give one of them")
 
 
 def checked_sigma(sigma: str | None) -> float | Path | None:

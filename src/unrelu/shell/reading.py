@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unrelu.base.errors import InputError
 from unrelu.base.printable import printable
+from unrelu.io.column_limits import read_column_limits, with_column_limits
 from unrelu.io.reader import read_data
 from unrelu.io.reading import Reading
 from unrelu.shell.common import OR_TABLE, Square, as_square
@@ -69,6 +70,14 @@ class Brought:
     def square(self, advice: str = OR_TABLE) -> Square:
         """The same of a matrix that must be square, and what to do if it is not."""
         return as_square(self.read, named(self.file), (self.how.header, self.how.labels), advice)
+
+    def limited_by(self, limits: Path | None, said: tuple[str | None, str]) -> Brought:
+        """The same with the limits of its columns, if there is a file of them; no threshold is said beside limits."""
+        self.refuse_another_threshold(*said)
+        if limits is None:
+            return self
+        found = read_column_limits(limits, self.read.columns, self.read.values.shape[1])
+        return replace(self, read=with_column_limits(self.read, found))
 
     def refuse_another_threshold(self, threshold: str | None, seen: str) -> None:
         """Refuse a threshold, or a side, beside limits in the cells: of an empty cell both would speak."""

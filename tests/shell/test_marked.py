@@ -296,3 +296,16 @@ def test_labels_with_commas_and_quotes_come_back(folder):
     with open("f.csv", newline="") as handle:
         assert next(csv.reader(handle)) == ["", *names]
     assert [line["column"] for line in long_of("l.csv")][:3] == names
+
+
+def test_what_is_written_lies_beyond_one_of_two_limits(folder):
+    """With noise the fit of an unseen entry may lie between its limits, where it would have been seen."""
+    M, lower, upper, hidden, lost = planted(sigma=0.4)
+    write(M, lower, upper, hidden, lost)
+    assert run("complete", "x.csv", "-r", 2, "-o", "out.csv", "--limits", "lod.csv", "-q").exit_code in (0, 1)
+    written = cells_of("out.csv").astype(float)[:, BOTH]
+    between = (written > lower[BOTH]) & (written < upper[BOTH])
+    np.testing.assert_array_equal(between & hidden[:, BOTH], False)
+    run("complete", "x.csv", "-r", 2, "-o", "fit.csv", "--limits", "lod.csv", "-q", "--fit")
+    fit = cells_of("fit.csv").astype(float)[:, BOTH]
+    assert (((fit > lower[BOTH]) & (fit < upper[BOTH])) & hidden[:, BOTH]).any()  # it was not the fit that did it

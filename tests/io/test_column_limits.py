@@ -191,3 +191,9 @@ def test_a_column_with_missing_cells_must_be_listed():
     )
     whole = table("site,lead,zinc,tin\na,1,5,2\nb,,6,3\nc,ND,7,4\n")
     assert with_column_limits(whole, read("column,lower\nlead,0.1\n")).counts["below"] == 2
+
+
+def test_a_value_that_stands_for_not_seen_is_noticed():
+    read_table = table("site,lead,zinc,tin\na,1,0,3\nb,0,5,3\nc,2,7,4\n")
+    with pytest.raises(unrelu.InputError, match="the cell, or say --missing 0 if that stands for 'not seen'"):
+        with_column_limits(read_table, read("lead,zinc,tin\n0.1,0.1,0.1\n"))

@@ -214,11 +214,13 @@ def _refuse_seen_beyond(read: Reading, limits: ColumnLimits) -> None:
     k = wrong[0]
     side, ends = ("lower", limits.lower) if below[k] else ("upper", limits.upper)
     places = [(int(rows[k]), int(cols[k]))]
+    alike = wrong.size > 1 and bool((data[wrong] == data[k]).all())
+    mark = f", or say --missing {data[k] + 0.0:g} if that stands for 'not seen'" if alike else ""
     where = Axes(values.shape, read.rows, read.columns).placed(places, wrong.size)
     raise InputError(
         f"every measured value must lie within the limits of its column, but {wrong.size} do not, at {where}, the "
         f"first being {data[k]:g} where the {side} limit in {limits.name} is {ends[cols[k]]:g}; correct the limit, or "
-        f"write {'<' if side == 'lower' else '>'}{ends[cols[k]]:g} into the cell"
+        f"write {'<' if side == 'lower' else '>'}{ends[cols[k]]:g} into the cell{mark}"
     )
 
 

@@ -27,6 +27,7 @@ from unrelu.shell.common import (
     warn,
     watching,
 )
+from unrelu.shell.doubts import told
 from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.reading import STANDARD, HowToRead
 from unrelu.shell.streams import deliver, say
@@ -92,7 +93,7 @@ def certify_command(
     brought = HowToRead(header, labels, missing, layout, table).read(file)
     read, rectangular, matrix = brought.read, brought.rectangular, brought.matrix()
     brought.refuse_another_threshold(threshold, seen)
-    brought.tell(silent=as_json)
+    doubts = told(brought, None if unknown else limit, seen, quiet=False, as_json=as_json)
     if rectangular and data_error is not None:
         raise InputError("--data-error is for symmetric matrices, and tables are proved to rounding; drop it")
     if printed and not rectangular:
@@ -114,7 +115,7 @@ def certify_command(
         return NOT_CONVERGED
     if not as_json:
         warn(notes)
-    deliver(json.dumps({**about, "warnings": notes}) if as_json else words)
+    deliver(json.dumps({**about, "warnings": doubts + notes}) if as_json else words)
     return DONE if certificate.unique else NOT_CONVERGED
 
 

@@ -28,6 +28,7 @@ from unrelu.shell.common import (
     values_beside,
     warn,
 )
+from unrelu.shell.doubts import told
 from unrelu.shell.help import values_of
 from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.reading import HowToRead
@@ -116,7 +117,8 @@ def compare_command(
     files = _Files(csv, json_, plot)
     files.check([path for path in (file, truth, unknown) if path is not None])
     drawn = None if planted is None else _planted(planted)
-    matrix, limits = _read(file, HowToRead(header, labels, missing, layout), (threshold, seen), quiet)
+    said = threshold, seen, None if unknown else limit
+    matrix, limits = _read(file, HowToRead(header, labels, missing, layout), said, quiet)
     if file is not None and rank is None:
         raise InputError(f"compare needs the --rank of {file.name}")
     watched = _Watched(quiet, _about(matrix, rank, drawn, trials, stopping))
@@ -209,15 +211,19 @@ def _require_one(file: Path | None, planted: str | None) -> None:
 
 
 def _read(
-    file: Path | None, how: HowToRead, said: tuple[str | None, str], quiet: bool
+    file: Path | None, how: HowToRead, said: tuple[str | None, str, Any], quiet: bool
 ) -> tuple[Square | None, Limits | None]:
-    """The matrix, with a word about how it was read, and the limits that its cells name; no file, no matrix."""
+    """The matrix, with a word about how it was read, and the limits that its cells name; no file, no matrix.
+
+    ``said``: the threshold as it was typed, the side, and the number that both come to.
+    """
     if file is None:
         return None, None
     brought = how.read(file)
     matrix = brought.square("; this command takes symmetric matrices only")
-    brought.refuse_another_threshold(*said)
-    brought.tell(silent=quiet)
+    threshold, seen, limit = said
+    brought.refuse_another_threshold(threshold, seen)
+    told(brought, limit, seen, quiet=quiet, as_json=False)
     return matrix, brought.read.limits
 
 

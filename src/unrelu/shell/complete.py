@@ -31,6 +31,7 @@ from unrelu.shell.common import (
     values_beside,
     watching,
 )
+from unrelu.shell.doubts import told
 from unrelu.shell.help import values_of
 from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.reading import Brought, HowToRead
@@ -149,7 +150,7 @@ def complete_command(
     files.check([path for path in inputs if isinstance(path, Path)], as_json)
     brought = HowToRead(header, labels, missing, layout, table).read(file).limited_by(limits, (threshold, seen))
     read, matrix = brought.read, brought.matrix()
-    brought.tell(silent=quiet or as_json)
+    doubts = told(brought, None if unknown else limit, seen, quiet=quiet, as_json=as_json)
     began = perf_counter()
     asked: dict[str, Any] = dict(seen=seen, loss=loss, method=method, start=start, entry_range=within)
     asked |= dict(tol=_rule(method, tol, read, seconds), max_iter=max_iter, rng=options.checked_seed(seed))
@@ -161,7 +162,7 @@ def complete_command(
         kind = TableAnswer if brought.rectangular else Answer
         answer = kind.of(completion, keep_undetermined, left, watched.phase)
     files.write(answer, matrix, fit=fit)
-    files.tell(answer, read, notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
+    files.tell(answer, read, doubts + notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
     return ended(completion.verdict, quiet)
 
 

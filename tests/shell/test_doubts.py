@@ -81,10 +81,11 @@ def test_other_thresholds_sides_and_scales():
         np.eye(20),
         np.kron(np.eye(4), np.ones((5, 5))),  # groups of the same: 1 is as frequent as 0 is, or there is nothing else
         np.random.default_rng(0).integers(0, 5, (30, 30)).astype(float),  # counts
+        np.random.default_rng(0).geometric(0.3, (30, 30)) - 1.0,  # counts with a long tail
         np.round(np.abs(planted(40)), 1),  # printed with one digit
         np.where(np.arange(400).reshape(20, 20) == 25, 0, planted(20) ** 2),  # one zero
     ],
-    ids=["zeros", "identity", "groups", "counts", "rounded", "one"],
+    ids=["zeros", "identity", "groups", "counts", "tail", "rounded", "one"],
 )
 def test_zeros_that_may_well_be_zeros(X):
     assert doubts(X) == []
@@ -167,6 +168,11 @@ def test_where_nothing_is_missing_or_said_to_be_beyond_a_threshold_there_is_no_d
     done = run("complete", "x.csv", "-r", 3, "-o", "out.npy", "--unknown", "unknown.csv", "-q")
     assert "did you mean" not in done.stderr
     assert doubts(np.where(M < 0.5, np.nan, np.round(M))) == []  # too few values that differ
+
+
+def test_a_pair_that_differs_in_its_last_digit_does_not_make_a_gap():
+    nan, other = np.nan, np.nextafter(2.0, 3.0)
+    assert doubts(np.array([[5.0, 2.0, nan], [other, 5.0, nan], [nan, nan, 5.0]])) == []
 
 
 def test_stored_entries_are_looked_at_like_cells(folder):

@@ -21,6 +21,8 @@ __all__ = ["doubts_of", "told"]
 
 # Values that are looked at: of more, evenly spaced ones, for a look must not cost more than a pass.
 MOST_LOOKED_AT = 1_000_000
+# Rows that are looked at together.
+BAND = 256
 # A value is a mark for "not seen" if it is this share of what was seen, this many times as frequent as any other, and
 # there are this many of it and of others: in whole numbers or printed decimals every value is frequent. Where more than
 # one entry for so many marks was left empty, the file has another way to say "not seen", and zeros are zeros.
@@ -58,64 +60,98 @@ def doubts_of(brought: Brought, threshold: Any, seen: str) -> list[str]:
     found = [*_same_labels(brought), *_repeated_columns(brought)]
     plain = isinstance(threshold, float) and seen in ("above", "below") and brought.read.limits is None
     if plain:
-        values = _Seen.of(brought, threshold, seen)
+        values = _Seen(brought, threshold, seen)
         values.refuse_a_mark()
         found += [*values.marks(), *values.gap()]
     return found
 
 
 class _Seen:
-    """What was seen of a file, with the sign turned where entries were seen below: each is ``edge`` or more."""
+    """What one pass over a file finds, with the sign turned where entries were seen below: all are ``edge`` or more.
 
-    def __init__(self, brought: Brought, threshold: float, sign: float) -> None:
+    Attributes
+    ----------
+    count, unseen : int
+        Entries that were seen, and that were not; without the diagonal of a symmetric matrix, which has its own values.
+    at : int
+        How many of the seen ones are the edge itself.
+    beyond, ends : int, (float, float)
+        How many lie on the wrong side of it, and between which values.
+    least : array
+        The smallest of all, as many as are looked at next to a gap; where all are above the edge.
+    sample : array
+        Evenly spaced ones, all of them if there are not too many.
+    """
+
+    def __init__(self, brought: Brought, threshold: float, seen: str) -> None:
         self.name, self.read, self.rectangular = named(brought.file).name, brought.read, brought.rectangular
-        self.threshold, self.sign, self.edge = threshold, sign, sign * threshold
-        values: Any = brought.read.values
-        stored = values.tocoo() if scipy.sparse.issparse(values) else None
-        rows, cols = np.nonzero(~np.isnan(values)) if stored is None else (stored.row, stored.col)
-        numbers = values[rows, cols] if stored is None else stored.data
-        if not self.rectangular:  # the diagonal has values of its own
-            rows, cols, numbers = (part[rows != cols] for part in (rows, cols, numbers))
-        self.cols, self.values = cols, sign * numbers
-        m, n = values.shape
-        self.unseen = m * n - (0 if self.rectangular else m) - len(self.values)
+        self.threshold, self.sign = threshold, 1.0 if seen == "above" else -1.0
+        self.edge = self.sign * threshold
+        self.count = self.at = self.beyond = 0
+        self.ends = (np.inf, -np.inf)
+        self.least: Floats = np.zeros(0)
+        m, n = self.read.values.shape
+        step, samples = max(1, m * n // MOST_LOOKED_AT), []
+        for values in self._blocks():
+            samples.append(values[(-self.count) % step :: step])
+            self._count(values)
+        self.sample = np.concatenate(samples)
+        self.unseen = m * n - (0 if self.rectangular else m) - self.count
 
-    @classmethod
-    def of(cls, brought: Brought, threshold: float, seen: str) -> _Seen:
-        return cls(brought, threshold, 1.0 if seen == "above" else -1.0)
+    def _blocks(self) -> Iterator[Floats]:
+        values: Any = self.read.values
+        if scipy.sparse.issparse(values):
+            stored = values.tocoo()
+            yield self.sign * (stored.data if self.rectangular else stored.data[stored.row != stored.col])
+            return
+        for start in range(0, len(values), BAND):
+            rows = values[start : start + BAND]
+            seen = ~np.isnan(rows)
+            if not self.rectangular:
+                places = np.arange(len(rows))
+                seen[places, start + places] = False
+            yield self.sign * rows[seen]
+
+    def _count(self, values: Floats) -> None:
+        self.count += len(values)
+        self.at += int(np.count_nonzero(values == self.edge))
+        wrong = values[values < self.edge]
+        self.beyond += len(wrong)
+        low, high = self.ends
+        self.ends = min(low, wrong.min(initial=np.inf)), max(high, wrong.max(initial=-np.inf))
+        if not (self.at or self.beyond):  # else there is no gap to be looked for
+            self.least = _smallest(np.concatenate([self.least, _smallest(values)]))
 
     def refuse_a_mark(self) -> None:
         """Refuse entries beyond the threshold that are all the same: they stand for what was not seen."""
-        beyond = self.values[self.values < self.edge]
-        if len(beyond) < FEWEST or (beyond != beyond[0]).any():
+        if self.beyond < FEWEST or self.ends[0] != self.ends[1]:
             return
-        mark = f"{self.sign * beyond[0] + 0.0:g}"
+        mark = f"{self.sign * self.ends[0] + 0.0:g}"
         side = "below" if self.sign > 0 else "above"
         raise InputError(
-            f"{self.name} has {len(beyond)} entries {side} the threshold {self.threshold:g}, and all of them are "
+            f"{self.name} has {self.beyond} entries {side} the threshold {self.threshold:g}, and all of them are "
             f"{mark}; if that stands for 'not seen', say --missing {mark}, else give another --threshold"
         )
 
     def marks(self) -> Iterator[str]:
         """Many entries at the threshold itself, where others differ: they probably stand for what was not seen."""
-        values = _some(self.values)
-        at = int(np.count_nonzero(values == self.edge))
-        if at < max(FEWEST, SHARE * len(values)) or at < MARKS_PER_EMPTY * self.unseen:
+        if self.at < max(FEWEST, SHARE * self.count) or self.at < MARKS_PER_EMPTY * self.unseen:
             return
-        _, times = np.unique(values[values != self.edge], return_counts=True)
-        if len(times) < FEWEST or at < TIMES * times.max():
+        others = self.sample[self.sample != self.edge]
+        _, times = np.unique(others, return_counts=True)
+        if len(times) < FEWEST or len(self.sample) - len(others) < TIMES * times.max():
             return
         mark = f"{self.threshold + 0.0:g}"
         yield (
-            f"{np.count_nonzero(self.values == self.edge)} of {len(self.values)} entries of {self.name} are exactly "
-            f"{mark}, the threshold, and are taken as measured; if {mark} stands for 'not seen', say --missing {mark}"
+            f"{self.at} of {self.count} entries of {self.name} are exactly {mark}, the threshold, and are taken as "
+            f"measured; if {mark} stands for 'not seen', say --missing {mark}"
         )
 
     def gap(self) -> Iterator[str]:
         """No entry near the threshold: it was probably another one, or entries are missing for another reason."""
         if self.unseen <= 0:
             return
-        nearest = _beyond_a_gap(self.values, self.edge)
+        nearest = None if self.at or self.beyond else _beyond_a_gap(self.least, self.edge)
         # What is offered for all columns must not be far from what was seen in most of them.
         if self.rectangular and self._far_columns(self.edge if nearest is None else nearest[1]):
             yield from self._gaps_of_columns()
@@ -139,9 +175,12 @@ class _Seen:
 
     @cached_property
     def _columns(self) -> list[Floats]:
-        """What was seen of each column."""
-        ends = np.cumsum(np.bincount(self.cols, minlength=self.read.values.shape[1]))
-        return np.split(self.values[np.argsort(self.cols, kind="stable")], ends[:-1])
+        """The smallest of what was seen of each column."""
+        values: Any = self.read.values
+        if scipy.sparse.issparse(values):
+            by_column = values.tocsc()
+            return [_smallest(self.sign * part) for part in np.split(by_column.data, by_column.indptr[1:-1])]
+        return [_smallest(self.sign * column[~np.isnan(column)]) for column in values.T]
 
     def _gaps_of_columns(self) -> Iterator[str]:
         """The columns of a table one by one, for each may have its own units and its own limit."""
@@ -158,16 +197,16 @@ class _Seen:
         )
 
 
-def _some(values: Floats) -> Floats:
-    return values[:: max(1, -(-len(values) // MOST_LOOKED_AT))]
+def _smallest(values: Floats) -> Floats:
+    """The smallest of some values, as many as are looked at next to a gap; two of a symmetric pair are nearly one."""
+    return values if len(values) <= 4 * NEXT else np.partition(values, 4 * NEXT)[: 4 * NEXT]
 
 
 def _beyond_a_gap(values: Floats, edge: float) -> tuple[float, float] | None:
     """The least value, if there is a gap between the edge and it, and a rounder number that may take its place."""
     if not len(values) or values.min() <= edge:
         return None
-    count = min(len(values), 4 * NEXT)  # a pair of a symmetric matrix has one value
-    next_ = np.unique(np.partition(values, count - 1)[:count])[: NEXT + 1]
+    next_ = np.unique(values)[: NEXT + 1]
     least, steps = float(next_[0]), len(next_) - 1
     if steps < FEWEST_NEXT or least - edge <= (ODDS ** (1 / steps) - 1) * (next_[-1] - least):
         return None

@@ -129,6 +129,17 @@ def test_errors_in_limits_are_told_before_the_work(folder):
     )
 
 
+def test_limits_on_standard_input(folder):
+    write(*planted())
+    said = ["complete", "x.csv", "-r", 2, "-o", "out.csv", "--limits"]
+    run(*said, "lod.csv", "-q")
+    written = (folder / "out.csv").read_text()
+    done = run(*said, "-", sent=(folder / "lod.csv").read_text())
+    assert (done.exit_code, (folder / "out.csv").read_text()) == (0, written)
+    assert "limits of 8 columns from standard input" in done.stderr
+    assert run(*said, "-", sent="column,lower\nc99,1\n").stderr.startswith("error: standard input, line 2: unknown")
+
+
 # What was imputed stays visible
 
 

@@ -124,8 +124,9 @@ def read_lines(path: FilePath) -> tuple[list[tuple[int, list[str]]], Cells]:
             return list(parquet_records(handle, path)[0]), cells
     with opening_text(path, (*TEXTS, *PACKED, ".xlsx", ".parquet")) as handle:
         delimiter = delimiter_of(handle, extension)
-        with open_records(handle, delimiter, path) as records:
-            return [(line, row) for line, row in records if row], Cells(path, local=delimiter == ";")
+        name = "standard input" if path == STANDARD else path
+        with open_records(handle, delimiter, name) as records:
+            return [(line, row) for line, row in records if row], Cells(name, local=delimiter == ";")
 
 
 @dataclass(frozen=True)

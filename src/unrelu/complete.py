@@ -176,7 +176,7 @@ def complete(
     observations = replace(Observations.of(X, terms), definite=structure_checked(structure) == "psd")
     n = observations.size
     strategy = strategy_of(method, _given(start))
-    rank = require_search(strategy, structure, problem) if rank is None else rank_checked(rank, n)
+    rank = _rank_asked(rank, n, strategy, structure, problem)
     loss_chosen, either = chosen_loss(loss, strategy, observations)
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
     truth = None if truth is None else truth_checked(truth, Axes.square(n, observations.labels))
@@ -222,13 +222,16 @@ def searched_by(strategy: Strategy, task: Task) -> Searched:
     return searched(task.problem.observations, at_rank, started, task.rng)
 
 
-def require_search(strategy: Strategy, structure: str, problem: Any) -> None:
-    """No rank; refused where nobody knows how to look for one."""
+def _rank_asked(rank: Any, size: int, strategy: Strategy, structure: str, problem: Any) -> int | None:
+    """The rank that is named; None is refused where nobody knows how to look for one."""
+    if rank is not None:
+        return rank_checked(rank, size)
     asked = {"method='auto' and no start": strategy.name == "auto"}
     asked |= {"structure='psd'": structure == "psd", "problem='psd'": isinstance(problem, str)}
     for what, there in asked.items():
         if not there:
             raise InputError(f"rank must be named unless {what} is asked for, got rank=None; pass rank=")
+    return None
 
 
 def without_noise(posed: Any, either: bool) -> Any:

@@ -118,3 +118,19 @@ def test_rounding_to_single_precision_does_not_lead_beyond():
     found = expected(np.array([0.7], np.float32), (np.array([-np.inf]), limit), 1e-12)
     assert found.dtype == np.float32
     assert float(found[0]) <= 0.1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_an_entry_unseen_beyond_either_of_two_limits_is_filled_beyond_one_of_them(dtype):
+    rng = np.random.default_rng(3)
+    U, noise = rng.standard_normal((60, 2)), rng.standard_normal((60, 60))
+    M = (U @ U.T + 0.3 * (np.triu(noise) + np.triu(noise, 1).T)).astype(dtype)
+    low, high = np.full((60, 1), dtype(-1)), np.linspace(0.8, 1.5, 60, dtype=dtype)[:, None]  # each row its own
+    X = np.where((low <= M) & (high >= M), M, np.nan)
+    found = unrelu.complete(X, 2, threshold=(low, high), seen="between", rng=0)
+    unseen = np.isnan(X) & np.isnan(X.T)
+    fit, filled = found.matrix(), found.filled()
+    assert filled.dtype == dtype
+    for values, some in ((fit, True), (filled, False)):
+        between = (values > low) & (values < high) & unseen
+        assert (between | between.T).any() == some

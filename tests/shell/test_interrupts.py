@@ -107,8 +107,8 @@ def folder(tmp_path):
         "before unrelu.shell.complete:complete 1",
         "swallowed unrelu.shell.complete:complete 1",
         "computing unrelu.shell.complete:complete 1",
-        "before unrelu.shell.complete:write_matrix 3",
-        "after unrelu.shell.complete:write_matrix 3",
+        "before unrelu.shell.outputs:write_matrix 3",
+        "after unrelu.shell.outputs:write_matrix 3",
     ],
 )
 def test_before_the_files_are_moved_it_is_130_and_the_old_state(folder, moment):
@@ -126,8 +126,8 @@ def test_before_the_files_are_moved_it_is_130_and_the_old_state(folder, moment):
         "before os:replace 1",
         "after os:replace 1",
         "after os:replace 3",
-        "before unrelu.shell.complete:out 1",
-        "twice unrelu.shell.complete:out 1",
+        "before unrelu.shell.outputs:out 1",
+        "twice unrelu.shell.outputs:out 1",
         "before os:_exit 1",
     ],
 )
@@ -140,10 +140,29 @@ def test_once_the_moves_begin_all_are_made_and_it_is_0(folder, moment):
     assert ("wrote a.csv" in done.stdout) is not moment.startswith("twice")  # who insists need not wait for words
 
 
+@pytest.mark.parametrize(
+    ("moment", "code"),
+    [
+        ("after unrelu.shell.outputs:write_words 1", 130),
+        ("after unrelu.shell.outputs:write_long 1", 130),
+        ("load matplotlib.figure", 130),
+        ("after unrelu.show.plots:save_figure 1", 130),
+        ("after os:replace 1", 0),
+    ],
+)
+def test_what_shows_the_imputed_is_moved_together_with_the_answer(folder, moment, code):
+    written = ["a.csv", "b.csv", "c.csv", "d.png"]
+    (folder / "d.png").write_text("old")
+    options = ("-o", "a.csv", "--flags-out", "b.csv", "--long-out", "c.csv", "--plot", "d.png")
+    done = struck(moment, "complete", "x.csv", "-r", 3, *options, cwd=folder)
+    assert done.returncode == code, done.stderr
+    assert state(folder, written) == (dict.fromkeys(written, "old" if code else "new"), ["x.csv"])
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_other_signals_leave_no_temporary_file_either(folder, name):
     number = getattr(signal, name)
-    done = struck("after unrelu.shell.complete:write_matrix 3", *COMPLETE, cwd=folder, number=number)
+    done = struck("after unrelu.shell.outputs:write_matrix 3", *COMPLETE, cwd=folder, number=number)
     assert done.returncode == 128 + number
     assert state(folder, COMPLETED) == (dict.fromkeys(COMPLETED, "old"), ["x.csv"])
 

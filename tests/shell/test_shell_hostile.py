@@ -202,10 +202,6 @@ def test_what_is_said_of_the_labels_holds_for_the_truth_as_well(folder, named):
          "--threshold -1e+200 is too far from the seen entries, of size 1, to say anything about the others in "
          "float64; give the value at which entries go unseen, or say --no-threshold"),
         ("1,2\n,1\n", ["complete", "x.csv", "-r", 1, "-o", "o.csv"], "or mark the other triangle as --unknown"),
-        ("1,2;2,4\n2,4;5,2\n", ["certify", "x.csv", "-r", 1],
-         "x.csv, line 1: cells are separated by semicolons; separate them by commas in a .csv file"),
-        ("1;2\n2;5\n", ["certify", "x.csv", "-r", 1], "separate the cells by commas"),
-        ("a;b\n1,5;2\n2;5\n", ["certify", "x.csv", "-r", 1], "separate"),
         ("1,.5,.2\n.5,1,.3\n.2,.3,1\n", ["locate", "x.csv", "-d", 2, "-o", "o.csv", "--format", "matrix"],
          "x.csv has positive numbers on its diagonal, 1 the first, where distances have zeros; these look like "
          "similarities, which unrelu complete is for"),

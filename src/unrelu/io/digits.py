@@ -5,14 +5,30 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["printed_error"]
+from unrelu.io.disk import extension_of
+from unrelu.io.text import PACKED, TEXTS, delimiter_of, opening_text
+
+__all__ = ["printed_error", "prints_digits"]
 
 # A number that stands alone in its cell: digits, fraction, exponent.
 NUMBER = re.compile(r"(?<![\w.])[+-]?(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?(?![\w.])")
+# A limit, which says nothing of how exactly others were measured.
+LIMIT = re.compile(r"[<>≤≥]=?\s*[-+]?[\d.]+(?:[eE][-+]?\d+)?")
 # So many digits are all that a double has.
 FULL_PRECISION = 15
 # Beyond this a number is infinite, or zero.
 LARGEST_EXPONENT = 400
+
+
+def prints_digits(path: str | Path) -> bool:
+    """Whether a file is one of text, packed or not; or standard input.
+
+    Examples
+    --------
+    >>> prints_digits("m.csv.gz"), prints_digits("-"), prints_digits("m.xlsx")
+    (True, True, False)
+    """
+    return str(path) == "-" or extension_of(path) in TEXTS + PACKED
 
 
 def printed_error(path: str | Path) -> float | None:
@@ -36,9 +52,11 @@ def printed_error(path: str | Path) -> float | None:
     longest = decimals = digits = 0
     largest: int | None = None
     plain = False
-    with open(path, encoding="utf-8-sig", errors="replace") as stream:
-        for line in stream:
-            for whole, fraction, power in NUMBER.findall(line):
+    with opening_text(str(path), TEXTS + PACKED) as handle:
+        decimal = "," if delimiter_of(handle, extension_of(path)) == ";" else "."
+        for raw in handle:
+            line = raw.decode("utf-8", errors="replace").replace(decimal, ".")
+            for whole, fraction, power in NUMBER.findall(LIMIT.sub("", line)):
                 told = (whole + fraction).lstrip("0")
                 longest = max(longest, len(told))
                 if not power:

@@ -19,7 +19,7 @@ from unrelu.io.reading import Reading
 from unrelu.io.sheets import sheet_records
 from unrelu.io.text import PACKED, STANDARD, TEXTS, delimiter_of, opening_text, words_of
 
-__all__ = ["READABLE", "read_data"]
+__all__ = ["READABLE", "read_data", "read_lines"]
 
 READABLE = (*ARRAYS_AND_TEXT, ".txt", *PACKED, ".xlsx", ".parquet")
 """Extensions that `read_data` knows."""
@@ -96,6 +96,37 @@ def read_data(
     else:
         found = _of_text(path, extension, missing, how)
     return replace(found, values=without_marks(found.values, missing)).with_counts()
+
+
+def read_lines(path: FilePath) -> tuple[list[tuple[int, list[str]]], Cells]:
+    r"""Read the lines of a file of text, a spreadsheet or a parquet file as cells, and how to read a number in them.
+
+    Blank lines are left out. Of a parquet file the names of the columns come first.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     limits = Path(folder, "limits.csv")
+    ...     _ = limits.write_text("column;lower\n\nlead;0,25\n")
+    ...     lines, cells = read_lines(limits)
+    >>> lines, cells.numbers(["0,25"], line=3, column=2, width=2)
+    ([(1, ['column', 'lower']), (3, ['lead', '0,25'])], array([0.25]))
+    """
+    path = os.fspath(path)
+    extension = extension_of(path)
+    if extension in (".xlsx", ".parquet"):
+        cells = Cells(path, unit="row")
+        with opening(path, READABLE) as handle:
+            if extension == ".xlsx":
+                return sheet_records(handle, path)[0], cells
+            return list(parquet_records(handle, path)[0]), cells
+    with opening_text(path, (*TEXTS, *PACKED, ".xlsx", ".parquet")) as handle:
+        delimiter = delimiter_of(handle, extension)
+        name = "standard input" if path == STANDARD else path
+        with open_records(handle, delimiter, name) as records:
+            return [(line, row) for line, row in records if row], Cells(name, local=delimiter == ";")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from unrelu.base.arrays import Floats
 from unrelu.data.limits import Limits
@@ -26,9 +27,11 @@ class Reading(Table):
         NaN where nothing was measured; in a sparse array the stored entries are the measured ones.
     rows, columns : tuple of str, or None
         Labels, when the file had them.
-    low, high : (m, n) array, or None
-        Above and below which numbers a value lies whose cell is a limit, such as ``<0.25``; infinite for all others.
-        None if no cell is a limit.
+    low, high : (m, n) array, one number per column (1, n), or None
+        Above and below which numbers a value lies that was not measured: its cell is a limit, such as ``<0.25``, or its
+        column has one. Infinite for all others. None if there are no limits.
+    gap : (from, to), or None
+        Between which it does not lie, where a column has a limit on either side; NaN for all others.
     words : tuple of str
         How the file was read, where its name does not say it: "read as semicolons with decimal commas".
 
@@ -42,39 +45,58 @@ class Reading(Table):
 
     low: Floats | None = None
     high: Floats | None = None
+    gap: tuple[Floats, Floats] | None = None
     words: tuple[str, ...] = ()
 
     @property
-    def counts(self) -> dict[str, int]:
-        """How many cells were measured, lie below a limit, lie above one, and are missing."""
-        sparse = scipy.sparse.issparse(self.values)
+    def unseen_per_column(self) -> NDArray[np.int64]:
+        """How many cells of each column were not measured."""
         values: Any = self.values
-        measured = np.count_nonzero(~np.isnan(values.data if sparse else values))
-        below, above = (0 if end is None else np.count_nonzero(np.isfinite(end)) for end in (self.high, self.low))
-        missing = values.shape[0] * values.shape[1] - measured - below - above
-        found = {"measured": measured, "below": below, "above": above, "missing": missing}
-        return {kind: int(count) for kind, count in found.items()}
+        if not scipy.sparse.issparse(values):
+            return np.isnan(values).sum(axis=0)
+        stored = values.tocoo()
+        return values.shape[0] - np.bincount(stored.col[~np.isnan(stored.data)], minlength=values.shape[1])
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many cells were measured, lie below a limit, above one, beyond either of two, and are missing."""
+        unseen = self.unseen_per_column
+        total = self.values.shape[0] * self.values.shape[1]
+        found = {"measured": total - int(unseen.sum())}
+        found |= {"below": self._unseen_where(self.high), "above": self._unseen_where(self.low)}
+        either = 0 if self.gap is None else self._unseen_where(self.gap[0])
+        found["missing"] = total - sum(found.values()) - either
+        return found if self.gap is None else found | {"either": either}
+
+    def _unseen_where(self, end: Floats | None) -> int:
+        """How many cells that were not measured have such a limit."""
+        if end is None:
+            return 0
+        if end.shape[0] == 1:  # one per column
+            return int(self.unseen_per_column[np.isfinite(end[0])].sum())
+        return int(np.count_nonzero(np.isfinite(end) & np.isnan(self.values)))
 
     @property
     def limits(self) -> Limits | None:
-        """The limits as :func:`unrelu.complete` takes them; None if no cell is one."""
+        """The limits as :func:`unrelu.complete` takes them; None if there are none."""
         if self.low is None or self.high is None:
             return None
         low, high = (end if np.isfinite(end).any() else float(end.flat[0]) for end in (self.low, self.high))
-        return Limits(low, high)
+        return Limits(low, high, gap=self.gap)
 
     def after(self, words: Sequence[str]) -> Reading:
         """The same with words that come before the others."""
         return replace(self, words=(*words, *self.words))
 
-    def with_counts(self) -> Reading:
-        """The same with a word about its limits at the end, if it has any."""
+    def with_counts(self, whose: str = "limits from its cells") -> Reading:
+        """The same with a word about its limits, and ``whose`` they are, at the end, if it has any."""
         if self.low is None:
             return self
         count = self.counts
+        either = f"{count['either']} beyond either of two, " if "either" in count else ""
         told = (
-            f"read limits from its cells: {count['below']} below, {count['above']} above, {count['measured']} "
-            f"measured, {count['missing']} missing"
+            f"read {whose}: {count['below']} below, {count['above']} above, {either}{count['measured']} measured, "
+            f"{count['missing']} missing"
         )
         told += ", of which nothing is known" if count["missing"] else ""
         return replace(self, words=(*self.words, told))

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from unrelu.auto.rehearsed import Rehearsal
-from unrelu.base.arrays import Array, Floats, Indices
+from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.base.tolerances import FORECASTS_ROUNDING
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
@@ -109,8 +109,16 @@ def fill(result: Array, observations: Observations, expectation: Expectation, *,
     for start in range(0, len(result), BAND):
         rows = slice(start, min(start + BAND, len(result)))
         if not observations.limits.nothing:
-            low, high = observations.bounds(np.arange(size)[rows], everyone)
-            result[rows] = expectation(result[rows], (low * observations.unit, high * observations.unit))
+            ends = observations.bounds(np.arange(size)[rows], everyone)
+            ends = ends[0] * observations.unit, ends[1] * observations.unit
+            if observations.limits.gap is not None:
+                cols = slice(cut, size)
+                told = observations.absent(rows, cols, observations.block(rows, cols))
+                ends = _beside(observations.limits.of(rows, cols), told, ends, result[rows])
+                if both_ways:
+                    told = observations.absent(cols, rows, observations.block(cols, rows)).T
+                    ends = _beside(observations.limits.of(cols, rows).turned, told, ends, result[rows])
+            result[rows] = expectation(result[rows], ends)
         mirrored = [observations.block(slice(0, size), rows).T] if both_ways else []
         for known in (*mirrored, observations.block(rows, slice(cut, size))):
             seen = ~np.isnan(known)
@@ -129,6 +137,18 @@ def predicted_by_rehearsal(
     low, high = rehearsal.forecast(fit.ravel(), (low, high), wide=True).interval(level)
     low, high = (np.where(np.isnan(values), end, values).reshape(shape)[()] for end in (low, high))
     return low, high
+
+
+def _beside(limits: Ends, told: Bools, ends: tuple[Floats, Floats], fit: Array) -> tuple[Floats, Floats]:
+    """The same ends, and of two intervals beside a gap the one that is nearer to the fit: an average is in neither."""
+    (low, high), gap = ends, limits.gap
+    if gap is None:
+        return ends
+    first, last = gap
+    there = told & (first <= last)
+    below, above = there & (first > low), there & (last < high)
+    below &= ~above | (fit - first <= last - fit)
+    return np.where(above & ~below, np.maximum(low, last), low), np.where(below, np.minimum(high, first), high)
 
 
 def predicted(

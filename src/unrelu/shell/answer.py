@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.base.budget import OutOfTime, budget, phase
+from unrelu.base.errors import CompletionWarning
 from unrelu.data.labels import label_or_position, listed_rows
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import Stop, finite
 from unrelu.results.completion import Completion
+from unrelu.results.flags import BAND, FLAGS, flags_of, known_limits
 from unrelu.shell.wording import for_shells
 
 __all__ = ["Answer"]
@@ -82,20 +87,53 @@ class Answer:
         return values
 
     def mask(self) -> Any:
-        """1 where an entry was seen or is determined."""
+        """1 where an entry was seen or is determined; only where it was seen, if there was no time to find out."""
         completion = self.completion
         if self.levels is not None:
             return (~np.isnan(np.asarray(completion.filled(undetermined="nan")))).astype(int)
-        whole = slice(0, completion.size)
-        return (~np.isnan(completion.seen_entries().block(whole, whole))).astype(int)
+        observations, (m, _) = completion.seen_entries(), completion.shape
+        block = observations.block(slice(0, m), slice(observations.source.cut or 0, observations.size))
+        return (~np.isnan(block)).astype(int)
 
     def errors(self) -> Any:
-        """The standard error of every entry, infinite where it is not determined; n×n, as the file will be."""
-        completion, places = self.completion, np.arange(self.completion.size)
-        require_memory(completion.size**2 * 40, f"the standard errors of a {completion.size}×{completion.size} matrix")
+        """The standard error of every entry of the fit, infinite where it is not determined, as the file will be."""
+        return self._errors
+
+    @cached_property
+    def _errors(self) -> Any:
+        m, n = self.completion.shape
+        require_memory(m * n * 40, f"the standard errors of a {m}×{n} matrix")
         if self.levels is None:
-            return np.full((completion.size, completion.size), np.inf)
-        return completion.standard_errors(places[:, None], places)
+            return np.full((m, n), np.inf)
+        return self.completion.standard_errors(np.arange(m)[:, None], np.arange(n))
+
+    @cached_property
+    def flags(self) -> NDArray[np.uint8]:
+        """Of every entry, which of the words of ``FLAGS`` says where it comes from."""
+        return flags_of(self.completion, self.mask() == 1)
+
+    def counts(self) -> dict[str, int]:
+        """How many entries each flag stands for."""
+        return dict(zip(FLAGS, np.bincount(self.flags.ravel(), minlength=len(FLAGS)).tolist(), strict=True))
+
+    def entries(self, values: Any) -> dict[str, NDArray[Any]]:
+        """Everything that is known of the entries with these values, by the names that a long table has for it."""
+        low, high = self._intervals()
+        words = np.array(FLAGS, object)[self.flags]
+        return {"value": np.asarray(values), "flag": words, "low": low, "high": high, "error": self._errors}
+
+    def _intervals(self) -> tuple[Floats, Floats]:
+        """(low, high) of the 95 % prediction interval of every entry, in bands of rows; its limits if time was over."""
+        if self.levels is None:
+            return known_limits(self.completion)
+        m, n = self.completion.shape
+        low, high = np.empty((m, n)), np.empty((m, n))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CompletionWarning)  # the report has it, from the error bars
+            for start in range(0, m, BAND):
+                rows = np.arange(start, min(start + BAND, m))
+                low[rows], high[rows] = self.completion.predict(rows[:, None], np.arange(n))
+        return low, high
 
     def noise(self) -> dict[str, Any] | None:
         """What the errors rest on, for JSON."""

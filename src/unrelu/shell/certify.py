@@ -12,17 +12,14 @@ from unrelu.base.budget import OutOfTime, budget, phase
 from unrelu.base.errors import InputError
 from unrelu.certify import certify
 from unrelu.certify_rectangular import certify_rectangular
-from unrelu.io.digits import printed_error
+from unrelu.io.digits import printed_error, prints_digits
 from unrelu.io.disk import require_lasting
-from unrelu.io.files import read_matrix
 from unrelu.results.certificate import Certificate
 from unrelu.results.table_certificate import TableCertificate
 from unrelu.shell import options
 from unrelu.shell.common import (
     DONE,
     NOT_CONVERGED,
-    Square,
-    as_square,
     guarded,
     kept_warnings,
     mask_beside,
@@ -30,14 +27,13 @@ from unrelu.shell.common import (
     warn,
     watching,
 )
+from unrelu.shell.doubts import told
 from unrelu.shell.numbers import numbers_beside
+from unrelu.shell.reading import STANDARD, HowToRead
 from unrelu.shell.streams import deliver, say
-from unrelu.shell.tables import is_table
 from unrelu.shell.wording import for_shells
 
 __all__ = ["certify_command"]
-
-TEXT = (".csv", ".tsv", ".txt")
 
 # Options that no other command has.
 DataError = Annotated[
@@ -79,6 +75,7 @@ def certify_command(
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
+    layout: options.Layout = None,
     data_error: DataError = None,
     stress: Stress = True,
     seed: Seed = 0,
@@ -90,18 +87,19 @@ def certify_command(
     limit = options.checked_threshold(threshold, no_threshold)
     within = options.checked_range(entry_range)
     seconds = options.checked_seconds(max_seconds)
-    printed = data_error is None and file.suffix.lower() in TEXT
+    printed = data_error is None and prints_digits(file)
     if printed:
-        require_lasting(file, "give --data-error, for which it need not be read again, or copy it to a file")
-    read = read_matrix(file, header=header, labels=labels, missing=missing or ())
-    rectangular = is_table(read, table)
-    matrix = Square(read, None, header, labels) if rectangular else as_square(read, file, (header, labels))
+        _require_lasting(file)
+    brought = HowToRead(header, labels, missing, layout, table).read(file)
+    read, rectangular, matrix = brought.read, brought.rectangular, brought.matrix()
+    brought.refuse_another_threshold(threshold, seen)
+    doubts = told(brought, None if unknown else limit, seen, quiet=False, as_json=as_json)
     if rectangular and data_error is not None:
         raise InputError("--data-error is for symmetric matrices, and tables are proved to rounding; drop it")
     if printed and not rectangular:
         data_error = _half_the_last_digit(file, silent=as_json)
     asked = dict(seen=seen, unknown=mask_beside(matrix, unknown), entry_range=within)
-    asked |= dict(threshold=numbers_beside(matrix, limit), rng=options.checked_seed(seed))
+    asked |= dict(threshold=read.limits or numbers_beside(matrix, limit), rng=options.checked_seed(seed))
     try:
         with kept_warnings() as notes, watching(as_json) as watched, budget(seconds, watched.phase):
             phase("looking for a proof")
@@ -117,8 +115,16 @@ def certify_command(
         return NOT_CONVERGED
     if not as_json:
         warn(notes)
-    deliver(json.dumps({**about, "warnings": notes}) if as_json else words)
+    deliver(json.dumps({**about, "warnings": doubts + notes}) if as_json else words)
     return DONE if certificate.unique else NOT_CONVERGED
+
+
+def _require_lasting(file: Path) -> None:
+    """Refuse what can be read only once where its digits are counted after it was read."""
+    advice = "give --data-error, for which it need not be read again, or copy it to a file"
+    if file == STANDARD:
+        raise InputError(f"standard input can be read only once where this reads twice; {advice}")
+    require_lasting(file, advice)
 
 
 def _half_the_last_digit(file: Path, *, silent: bool) -> float | None:

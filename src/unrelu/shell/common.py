@@ -139,12 +139,6 @@ class Square:
         return (self.table.rows, self.table.columns) if self.names is None else (self.names, self.names)
 
 
-def read_square(file: Path, header: bool | None, labels: bool | None, missing: list[str] | None) -> Square:
-    """The matrix of a command that takes no table."""
-    table = read_matrix(file, header=header, labels=labels, missing=missing or ())
-    return as_square(table, file, (header, labels), "; this command takes symmetric matrices only")
-
-
 def as_square(table: Table, file: Path, said: tuple[bool | None, bool | None], advice: str = OR_TABLE) -> Square:
     """A table that must be square, with what was said of its header and its labels, and what to do if it is not."""
     _require_square(table, file, advice)

@@ -12,6 +12,7 @@ import typer
 from unrelu.base.errors import InputError
 from unrelu.base.interrupts import farewell
 from unrelu.compare import PLANTED, compare
+from unrelu.data.limits import Limits
 from unrelu.io.disk import together
 from unrelu.results.comparison import Comparison, Row
 from unrelu.shell import options
@@ -23,13 +24,14 @@ from unrelu.shell.common import (
     guarded,
     kept_warnings,
     mask_beside,
-    read_square,
     shown_table,
     values_beside,
     warn,
 )
+from unrelu.shell.doubts import told
 from unrelu.shell.help import values_of
 from unrelu.shell.numbers import numbers_beside
+from unrelu.shell.reading import HowToRead
 from unrelu.shell.streams import deliver, out, say
 from unrelu.shell.wording import for_shells
 from unrelu.solvers import METHODS
@@ -100,6 +102,7 @@ def compare_command(
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
+    layout: options.Layout = None,
     stopping: Stopping = "relative",
     budget: Budget = 60.0,
     seed: options.FirstSeed = 0,
@@ -109,13 +112,13 @@ def compare_command(
     quiet: Quiet = False,
 ) -> int:
     """Run several methods on the same matrix and print what each reached and what it cost."""
-    if (file is None) == (planted is None):
-        raise InputError("compare needs either a FILE or --planted n,r,sigma" + ("" if file is None else ", not both"))
+    _require_one(file, planted)
     limit = options.checked_threshold(threshold, no_threshold)
     files = _Files(csv, json_, plot)
     files.check([path for path in (file, truth, unknown) if path is not None])
     drawn = None if planted is None else _planted(planted)
-    matrix = None if file is None else read_square(file, header, labels, missing)
+    said = threshold, seen, None if unknown else limit
+    matrix, limits = _read(file, HowToRead(header, labels, missing, layout), said, quiet)
     if file is not None and rank is None:
         raise InputError(f"compare needs the --rank of {file.name}")
     watched = _Watched(quiet, _about(matrix, rank, drawn, trials, stopping))
@@ -128,7 +131,7 @@ def compare_command(
             methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
             trials=trials,
             truth=values_beside(matrix, truth),
-            threshold=numbers_beside(matrix, limit),
+            threshold=limits or numbers_beside(matrix, limit),
             seen=seen,
             unknown=mask_beside(matrix, unknown),
             stopping=stopping,
@@ -199,6 +202,29 @@ class _Watched:
         """The table of what had ended."""
         if self._rows:
             out(for_shells(str(Comparison(tuple(self._rows), self._about, interrupted=True))))
+
+
+def _require_one(file: Path | None, planted: str | None) -> None:
+    """Refuse two sources of matrices, and none."""
+    if (file is None) == (planted is None):
+        raise InputError("compare needs either a FILE or --planted n,r,sigma" + ("" if file is None else ", not both"))
+
+
+def _read(
+    file: Path | None, how: HowToRead, said: tuple[str | None, str, Any], quiet: bool
+) -> tuple[Square | None, Limits | None]:
+    """The matrix, with a word about how it was read, and the limits that its cells name; no file, no matrix.
+
+    ``said``: the threshold as it was typed, the side, and the number that both come to.
+    """
+    if file is None:
+        return None, None
+    brought = how.read(file)
+    matrix = brought.square("; this command takes symmetric matrices only")
+    threshold, seen, limit = said
+    brought.refuse_another_threshold(threshold, seen)
+    told(brought, limit, seen, quiet=quiet, as_json=False)
+    return matrix, brought.read.limits
 
 
 def _about(matrix: Square | None, rank: Any, drawn: Any, trials: int, stopping: str) -> dict[str, Any]:

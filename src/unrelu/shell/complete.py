@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -13,80 +10,39 @@ import typer
 
 from unrelu.auto.choices import DEFAULT_METHOD, STRUCTURES, choose
 from unrelu.base.errors import InputError, is_number
-from unrelu.base.printable import printable
 from unrelu.complete import complete
 from unrelu.complete_rectangular import complete_rectangular
 from unrelu.data.inputs import read_values
 from unrelu.data.table import Table
-from unrelu.io.delimited import write_delimited
-from unrelu.io.disk import check_target, together
-from unrelu.io.files import WRITABLE, write_matrix
-from unrelu.io.pairs import LAYOUTS
-from unrelu.io.reader import read_data
-from unrelu.io.reading import Reading
 from unrelu.loop.history import Stop
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
 from unrelu.model.losses import LOSSES
 from unrelu.results.completion import Completion
-from unrelu.shell import options
+from unrelu.shell import options, outputs
 from unrelu.shell.answer import Answer
 from unrelu.shell.common import (
     Square,
-    as_square,
-    distinct,
     ended,
-    exit_code,
     guarded,
     kept_warnings,
     mask_beside,
     shown_names,
     shown_table,
     values_beside,
-    warn,
     watching,
 )
+from unrelu.shell.doubts import told
 from unrelu.shell.help import values_of
 from unrelu.shell.numbers import numbers_beside
-from unrelu.shell.streams import deliver, out, pour, say
-from unrelu.shell.tables import TableAnswer, is_table
+from unrelu.shell.reading import Brought, HowToRead
+from unrelu.shell.tables import TableAnswer
 from unrelu.solvers import METHODS, Solver
 from unrelu.starts import STARTS
 from unrelu.uncertainty.noise import PAIRS
 
 __all__ = ["complete_command"]
 
-
-# Standard input and standard output, as a file.
-STANDARD = Path("-")
-
 # Options that no other command has.
-File = Annotated[
-    Path,
-    typer.Argument(
-        metavar=options.FILE,
-        help="The matrix: .csv, .tsv or .txt, also with .gz; .xlsx, .parquet, .npy, .npz or .mtx; or - for text on "
-        "standard input. Empty, NA or ND where nothing was seen, <0.25 below a limit, >100 above one.",
-    ),
-]
-Output = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar=options.FILE,
-        help="Where to write it; the extension chooses the format, and - writes csv to standard output.",
-    ),
-]
-Layout = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar=options.NAME,
-        help="What the file holds: edges (lines of row, column and value) or matrix.",
-        show_default="look",
-        autocompletion=values_of(*LAYOUTS),
-    ),
-]
 Method = Annotated[
     str,
     typer.Option(
@@ -129,16 +85,6 @@ KeepUndetermined = Annotated[
         "--keep-undetermined", metavar=options.FLAG, help="Write also entries that the data do not determine."
     ),
 ]
-MaskOut = Annotated[
-    Path | None,
-    typer.Option(
-        metavar=options.FILE, help="Also write 1 where an entry was seen or is determined, else 0, to this file."
-    ),
-]
-ErrorsOut = Annotated[
-    Path | None,
-    typer.Option(metavar=options.FILE, help="Also write the standard error of every entry of the fit to this file."),
-]
 Pairs = Annotated[
     str,
     typer.Option(
@@ -159,10 +105,11 @@ Structure = Annotated[
 
 @guarded
 def complete_command(
-    file: File,
+    file: options.File,
     rank: options.Rank,
-    output: Output,
+    output: outputs.Output,
     threshold: options.Threshold = None,
+    limits: options.LimitsFile = None,
     no_threshold: options.NoThreshold = False,
     seen: options.Seen = "above",
     unknown: options.Unknown = None,
@@ -172,7 +119,7 @@ def complete_command(
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
-    layout: Layout = None,
+    layout: options.Layout = None,
     method: Method = "auto",
     start: Start = "auto",
     loss: Loss = "auto",
@@ -183,8 +130,11 @@ def complete_command(
     seed: Seed = 0,
     fit: Fit = False,
     keep_undetermined: KeepUndetermined = False,
-    mask_out: MaskOut = None,
-    errors_out: ErrorsOut = None,
+    mask_out: outputs.MaskOut = None,
+    errors_out: outputs.ErrorsOut = None,
+    flags_out: outputs.FlagsOut = None,
+    long_out: outputs.LongOut = None,
+    plot: outputs.Plot = None,
     pairs: Pairs = "auto",
     structure: Structure = "psd",
     table: options.AsTable = False,
@@ -192,148 +142,62 @@ def complete_command(
     as_json: options.AsJson = False,
 ) -> int:
     """Complete a matrix of known rank from the entries beyond a threshold: a symmetric one, or a table."""
-    limit = options.checked_threshold(threshold, no_threshold)
+    options.refuse_two_limits(limits, threshold, no_threshold, seen)
+    limit, seconds = options.checked_threshold(threshold, no_threshold), options.checked_seconds(max_seconds)
     within, noise = options.checked_range(entry_range), options.checked_sigma(sigma)
-    seconds = options.checked_seconds(max_seconds)
-    files = _Files(output, errors_out, mask_out)
-    files.check([path for path in (file, unknown, truth, limit, weights, noise) if isinstance(path, Path)], as_json)
-    read = read_data(file, header=header, labels=labels, missing=missing or (), layout=layout, table=table)
-    rectangular = is_table(read, table)
-    matrix = _brought(read, file, (header, labels), rectangular)
-    _tell_reading(read, file, (threshold, seen), silent=quiet or as_json)
+    files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot)
+    inputs = (file, unknown, truth, limit, limits, weights, noise)
+    files.check([path for path in inputs if isinstance(path, Path)], as_json)
+    brought = HowToRead(header, labels, missing, layout, table).read(file).limited_by(limits, (threshold, seen))
+    read, matrix = brought.read, brought.matrix()
+    doubts = told(brought, None if unknown else limit, seen, quiet=quiet, as_json=as_json)
     began = perf_counter()
-    rule = tol if seconds is None else _rule(method, tol, matrix.table, seconds)
     asked: dict[str, Any] = dict(seen=seen, loss=loss, method=method, start=start, entry_range=within)
-    asked |= dict(tol=rule, max_iter=max_iter, rng=options.checked_seed(seed))
+    asked |= dict(tol=_rule(method, tol, read, seconds), max_iter=max_iter, rng=options.checked_seed(seed))
     with kept_warnings(_advice(keep_undetermined, mask_out)) as notes, watching(quiet or as_json) as watched:
         asked |= dict(threshold=read.limits or numbers_beside(matrix, limit), **watched.options)
-        asked |= dict(weights=numbers_beside(matrix, weights, "--weights", "weight"))
-        asked |= dict(sigma=numbers_beside(matrix, noise, "--sigma", "sigma"))
-        asked |= dict(unknown=mask_beside(matrix, unknown), truth=values_beside(matrix, truth))
-        shown = shown_table(read, as_json=as_json)
-        completion = _completed(shown, rank, asked, None if rectangular else pairs, structure)
-        if completion.verdict.code is Stop.INTERRUPTED:
-            raise KeyboardInterrupt
+        asked |= _beside(matrix, weights, noise, unknown, truth)
+        completion = _completed(brought, rank, asked, pairs, structure, as_json)
         left = None if seconds is None else seconds - (perf_counter() - began)
-        answer = (TableAnswer if rectangular else Answer).of(completion, keep_undetermined, left, watched.phase)
+        kind = TableAnswer if brought.rectangular else Answer
+        answer = kind.of(completion, keep_undetermined, left, watched.phase)
     files.write(answer, matrix, fit=fit)
-    files.tell(answer, read, notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
+    files.tell(answer, read, doubts + notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
     return ended(completion.verdict, quiet)
 
 
-@dataclass(frozen=True)
-class _Files:
-    """Where an answer goes: the matrix, and if wanted the errors of its entries and which of them are determined."""
-
-    output: Path
-    errors: Path | None
-    mask: Path | None
-
-    @property
-    def standard(self) -> Path | None:
-        """The output, if that is standard output; of several files it is the only one that may be."""
-        return self.output if self.output == STANDARD else None
-
-    def check(self, inputs: list[Path], as_json: bool) -> None:
-        """Refuse files that could not be written in the end, before the work starts."""
-        if self.output == STANDARD and as_json:
-            raise InputError("--json and --output - both write to standard output; name a file with --output")
-        for path in (self.output, self.errors, self.mask):
-            if path is not None and path is not self.standard:
-                check_target(path, inputs=inputs, accepted=WRITABLE)
-        distinct({"--output": self.output, "--errors-out": self.errors, "--mask-out": self.mask})
-
-    def write(self, answer: Answer, matrix: Square, *, fit: bool) -> None:
-        """All of them or none, with the labels that the matrix came with."""
-        contents = {self.output: answer.values(fit)}
-        contents |= {} if self.errors is None else {self.errors: answer.errors()}
-        contents |= {} if self.mask is None else {self.mask: answer.mask()}
-        rows, columns = matrix.names if matrix.table.rows else None, matrix.names
-        if isinstance(answer, TableAnswer):
-            rows, columns = matrix.table.rows, matrix.table.columns
-        with together(final=exit_code(answer.completion.verdict)):
-            for path, content in contents.items():
-                if path is not self.standard:
-                    write_matrix(path, content, rows=rows, columns=columns)
-            if self.standard is not None:
-                text = io.StringIO()
-                write_delimited(text, ",", contents[self.output], rows, columns)
-                pour(text.getvalue())
-
-    def tell(
-        self, answer: Answer, read: Reading, notes: list[str], names: tuple[str, ...] | None, quiet: bool, as_json: bool
-    ) -> None:
-        """What came out and where it is, for programs or for people."""
-        if as_json:
-            self.tell_programs(answer, read, notes)
-        else:
-            self.tell_people(answer, notes, names, quiet=quiet)
-
-    def tell_programs(self, answer: Answer, read: Reading, notes: list[str]) -> None:
-        """What came out and where it is, as JSON."""
-        about: dict[str, Any] = {
-            key: str(path) for key, path in (("errors_output", self.errors), ("mask_output", self.mask)) if path
-        }
-        about |= {} if self.errors is None else {"noise": answer.noise()}
-        about |= answer.not_determined()
-        about |= {"read": list(read.words), "cells": read.counts} if read.words else {}
-        summary = {**answer.completion.summary(), "output": str(self.output), **about, "warnings": notes}
-        deliver(json.dumps(summary), f"{self.output} is written")
-
-    def tell_people(self, answer: Answer, notes: list[str], names: tuple[str, ...] | None, *, quiet: bool) -> None:
-        """What came out and where it is, in words; if ``quiet``, only what is wrong with it."""
-        warn(notes)
-        if quiet:
-            return
-        told = answer.report(names)
-        told += [] if self.standard is not None else [f"wrote {printable(self.output)}"]
-        told += [] if self.errors is None else [answer.noise_words()]
-        told += [f"wrote {printable(path)}" for path in (self.errors, self.mask) if path is not None]
-        if self.standard is None:
-            out("\n".join(told))
-            return
-        for line in told:  # standard output holds the matrix, and nothing else
-            say(line)
+def _beside(
+    matrix: Square, weights: Path | None, noise: float | Path | None, unknown: Path | None, truth: Path | None
+) -> dict[str, Any]:
+    """What other files say of the entries, or one number of their noise."""
+    return dict(
+        weights=numbers_beside(matrix, weights, "--weights", "weight"),
+        sigma=numbers_beside(matrix, noise, "--sigma", "sigma"),
+        unknown=mask_beside(matrix, unknown),
+        truth=values_beside(matrix, truth),
+    )
 
 
-def _brought(read: Reading, file: Path, said: tuple[bool | None, bool | None], rectangular: bool) -> Square:
-    """The matrix with what was said of its header and its labels."""
-    return Square(read, None, *said) if rectangular else as_square(read, _named(file), said)
-
-
-def _named(file: Path) -> Path:
-    return Path("standard input") if file == STANDARD else file
-
-
-def _tell_reading(read: Reading, file: Path, said: tuple[str | None, str], *, silent: bool) -> None:
-    """Say how a file was read, unless that goes without saying.
-
-    A threshold, or a side, beside limits in the cells is refused: of an empty cell they would say different things.
-    """
-    name = _named(file).name
-    threshold, seen = said
-    if read.limits is not None and (threshold is not None or seen != "above"):
-        count = read.counts
-        other = f"--seen {printable(seen)}" if threshold is None else f"--threshold {printable(threshold)}"
-        raise InputError(
-            f"{name} has limits in {count['below'] + count['above']} of its cells, and {other} speaks of others; drop "
-            "it, or write a limit into every cell that has one"
-        )
-    for words in () if silent else read.words:
-        say(f"{name}: {words}")
-
-
-def _completed(shown: Any, rank: int, asked: dict[str, Any], pairs: str | None, structure: str) -> Completion:
+def _completed(
+    brought: Brought, rank: int, asked: dict[str, Any], pairs: str, structure: str, as_json: bool
+) -> Completion:
     """A symmetric matrix, whose ``pairs`` have one noise or two, or a table, which has none."""
-    if pairs is not None:
-        return complete(shown, rank, pairs=pairs, structure=structure, **asked)
-    if structure != "psd":
+    shown = shown_table(brought.read, as_json=as_json)
+    if not brought.rectangular:
+        completion = complete(shown, rank, pairs=pairs, structure=structure, **asked)
+    elif structure != "psd":
         raise InputError(f"--structure {structure} is for symmetric matrices, and this is a table; drop it")
-    return complete_rectangular(shown, rank, **asked)
+    else:
+        completion = complete_rectangular(shown, rank, **asked)
+    if completion.verdict.code is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    return completion
 
 
-def _rule(method: str, tol: float | None, table: Table, seconds: float) -> StoppingRule:
-    """The method's own rule, with a time limit."""
+def _rule(method: str, tol: float | None, table: Table, seconds: float | None) -> float | StoppingRule | None:
+    """The method's own rule, with a time limit if there is one."""
+    if seconds is None:
+        return tol
     if tol is not None and not (is_number(tol) and tol >= 0):
         raise InputError(f"--tol must be a number ≥ 0, got {tol!r}")
     solver = choose("method", method, METHODS, Solver, DEFAULT_METHOD)

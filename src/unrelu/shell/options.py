@@ -9,6 +9,7 @@ import typer
 
 from unrelu.base.errors import InputError, is_number
 from unrelu.base.printable import printable
+from unrelu.io.pairs import LAYOUTS
 from unrelu.shell.help import values_of
 
 # What stands for the value of an option in the help.
@@ -17,7 +18,19 @@ FILE, FOLDER, NUMBER, COUNT, NAME, SECONDS, FLAG = "FILE", "FOLDER", "NUMBER", "
 File = Annotated[
     Path,
     typer.Argument(
-        metavar=FILE, help="The matrix: .csv, .tsv, .npy, .npz or .mtx; empty, NA or NaN where nothing was seen."
+        metavar=FILE,
+        help="The matrix: .csv, .tsv or .txt, also with .gz; .xlsx, .parquet, .npy, .npz or .mtx; or - for text on "
+        "standard input. Empty, NA or ND where nothing was seen, <0.25 below a limit, >100 above one.",
+    ),
+]
+Layout = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar=NAME,
+        help="What the file holds: edges (lines of row, column and value) or matrix.",
+        show_default="look",
+        autocompletion=values_of(*LAYOUTS),
     ),
 ]
 Rank = Annotated[int, typer.Option("--rank", "-r", metavar=COUNT, help="Rank of the completed matrix.")]
@@ -28,6 +41,14 @@ Threshold = Annotated[
         help="Every seen entry is on the seen side of this value; two with a comma for --seen between and outside; or "
         "a file with one per row, per column or per entry.",
         show_default="0",
+    ),
+]
+LimitsFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar=FILE,
+        help="File with the limits of each column, under column,lower,upper: missing entries lie below the lower limit "
+        "or above the upper one; or a line of lower limits under the names of the columns.",
     ),
 ]
 Weights = Annotated[
@@ -111,6 +132,14 @@ def checked_threshold(threshold: str | None, no_threshold: bool) -> float | tupl
         return None if no_threshold else 0.0
     numbers = _numbers_or_file("--threshold", threshold)
     return numbers[0] if isinstance(numbers, tuple) and len(numbers) == 1 else numbers
+
+
+def refuse_two_limits(limits: Path | None, threshold: str | None, no_threshold: bool, seen: str) -> None:
+    """Refuse a threshold beside limits of the columns: of a missing entry both would speak."""
+    said = "--no-threshold" if no_threshold else f"--seen {printable(seen)}" if seen != "above" else None
+    said = said if threshold is None else f"--threshold {printable(threshold)}"
+    if limits is not None and said is not None:
+        raise InputError(f"--limits and {said} both say where missing entries lie; give one of them")
 
 
 def checked_sigma(sigma: str | None) -> float | Path | None:

@@ -1,4 +1,4 @@
-"""Rectangular files: how ``unrelu complete`` reads, completes and describes a table."""
+"""Rectangular files: what ``unrelu complete`` writes and says of a table."""
 
 from __future__ import annotations
 
@@ -8,19 +8,11 @@ from typing import Any
 import numpy as np
 
 from unrelu.data.labels import label_or_position, listed_rows
-from unrelu.data.table import Table
-from unrelu.kernels.memory import require_memory
 from unrelu.results.rectangular import RectangularCompletion
 from unrelu.shell.answer import Answer
 from unrelu.shell.wording import for_shells
 
-__all__ = ["TableAnswer", "is_table"]
-
-
-def is_table(table: Table, asked: bool) -> bool:
-    """Whether a file holds a table: it was said so, or its sides differ by more than a forgotten row of labels."""
-    rows, columns = table.values.shape
-    return asked or abs(rows - columns) > 1
+__all__ = ["TableAnswer"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +38,6 @@ class TableAnswer(Answer):
         if self.full or self.levels is None:
             return self.completion.matrix() if fit else self.completion.filled()
         return self.completion.matrix("nan") if fit else self.completion.filled(undetermined="nan")
-
-    def mask(self) -> Any:
-        """1 where an entry was seen or is determined."""
-        return (~np.isnan(np.asarray(self.completion.filled(undetermined="nan")))).astype(int)
-
-    def errors(self) -> Any:
-        """The standard error of every entry."""
-        m, n = self.completion.shape
-        require_memory(m * n * 40, f"the standard errors of a {m}×{n} table")
-        if self.levels is None:
-            return np.full((m, n), np.inf)
-        return self.completion.standard_errors(np.arange(m)[:, None], np.arange(n))
 
     def report(self, names: tuple[str, ...] | None) -> list[str]:
         """What a person wants to know."""

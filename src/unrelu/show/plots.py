@@ -17,7 +17,7 @@ from unrelu.results.completion import Completion
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_beside", "draw_comparison", "draw_completion", "save_figure"]
+__all__ = ["angular_order", "draw_beside", "draw_comparison", "draw_completion", "save_figure"]
 
 UNSEEN = "#d9d9d9"
 BOX, MEDIAN, TRIAL = "#9ecae1", "#d55e00", "#222222"  # light, middle, dark: three greys in print
@@ -44,7 +44,7 @@ def draw_completion(completion: Completion, X: Any = None, *, truth: Any = None)
     n = completion.size
     seen = _seen(completion, X)
     fit = np.asarray(completion.matrix())
-    order = _angular_order(completion.factor)
+    order = angular_order(completion.factor)
     panels: list[tuple[str, NDArray[Any]]] = [("seen", seen), ("completed", fit)]
     if truth is not None:
         panels.append(("planted", np.asarray(truth)))
@@ -83,7 +83,7 @@ def draw_beside(X: Any, completions: Mapping[str, Completion], *, truth: Any) ->
 
     M = np.asarray(truth, dtype=float)
     values, vectors = np.linalg.eigh(M)
-    order = _angular_order(vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0)))
+    order = angular_order(vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0)))
     size = np.linalg.norm(M)
     panels = [(f"seen ({np.mean(~np.isnan(np.asarray(X))):.0%}; grey: unseen)", np.asarray(X, dtype=float))]
     for title, completion in completions.items():
@@ -193,7 +193,7 @@ def _draw_boxes(ax: Any, trials: list[NDArray[np.float64]]) -> None:
     ax.grid(axis="x", alpha=0.3)
 
 
-def _angular_order(U: NDArray[Any]) -> NDArray[np.intp]:
+def angular_order(U: NDArray[Any]) -> NDArray[np.intp]:
     """Rows by their angle in the plane of the two leading directions, so that structure shows."""
     left, values, _ = np.linalg.svd(U.astype(np.float64), full_matrices=False)
     plane = left[:, :2] * values[:2]

@@ -1,0 +1,182 @@
+"""Where ``unrelu complete`` writes its answer: the matrix, and beside it what is known of every entry."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unrelu.base.errors import InputError
+from unrelu.base.printable import printable
+from unrelu.io.delimited import write_delimited
+from unrelu.io.disk import check_target, together
+from unrelu.io.files import WRITABLE, write_matrix
+from unrelu.io.marked import WORDY, write_long, write_words
+from unrelu.io.reading import Reading
+from unrelu.results.flags import FLAGS
+from unrelu.shell import options
+from unrelu.shell.answer import Answer
+from unrelu.shell.common import Square, check_output, distinct, exit_code, warn
+from unrelu.shell.reading import STANDARD
+from unrelu.shell.streams import deliver, out, pour, say
+
+__all__ = ["ErrorsOut", "FlagsOut", "LongOut", "MaskOut", "Output", "Outputs", "Plot"]
+
+PICTURES = (".png", ".svg", ".pdf")
+
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar=options.FILE,
+        help="Where to write it; the extension chooses the format, and - writes csv to standard output.",
+    ),
+]
+MaskOut = Annotated[
+    Path | None,
+    typer.Option(
+        metavar=options.FILE, help="Also write 1 where an entry was seen or is determined, else 0, to this file."
+    ),
+]
+ErrorsOut = Annotated[
+    Path | None,
+    typer.Option(metavar=options.FILE, help="Also write the standard error of every entry of the fit to this file."),
+]
+FlagsOut = Annotated[
+    Path | None,
+    typer.Option(
+        metavar=options.FILE,
+        help="Also write where each entry comes from to this file, .csv or .tsv: measured, censored, missing or "
+        "undetermined.",
+    ),
+]
+LongOut = Annotated[
+    Path | None,
+    typer.Option(
+        metavar=options.FILE,
+        help="Also write a line per entry to this file, .csv or .tsv: row, column, value, flag, low and high of its "
+        "95 % prediction interval, and the standard error of the fit.",
+    ),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        metavar=options.FILE, help="Where to draw what was seen, what was filled in and why: .png, .svg or .pdf."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where an answer goes: the matrix, and if wanted what is known of its entries, one by one or in a picture."""
+
+    output: Path
+    errors: Path | None = None
+    mask: Path | None = None
+    flags: Path | None = None
+    long: Path | None = None
+    plot: Path | None = None
+
+    @property
+    def standard(self) -> Path | None:
+        """The output, if that is standard output; of several files it is the only one that may be."""
+        return self.output if self.output == STANDARD else None
+
+    def check(self, inputs: list[Path], as_json: bool) -> None:
+        """Refuse files that could not be written in the end, before the work starts."""
+        if self.output == STANDARD and as_json:
+            raise InputError("--json and --output - both write to standard output; name a file with --output")
+        for path in (self.output, self.errors, self.mask):
+            if path is not None and path is not self.standard:
+                check_target(path, inputs=inputs, accepted=WRITABLE)
+        for path, kinds in ((self.flags, WORDY), (self.long, WORDY), (self.plot, PICTURES)):
+            if path is not None:
+                check_output(path, kinds, inputs)
+        distinct({"--output": self.output, **self._beside})
+
+    @property
+    def _beside(self) -> dict[str, Path | None]:
+        """The other files, by the options that name them."""
+        return {
+            "--errors-out": self.errors,
+            "--mask-out": self.mask,
+            "--flags-out": self.flags,
+            "--long-out": self.long,
+            "--plot": self.plot,
+        }
+
+    @property
+    def speaks_of_noise(self) -> bool:
+        """Whether any of the files rests on the noise of the data."""
+        return self.errors is not None or self.long is not None
+
+    def write(self, answer: Answer, matrix: Square, *, fit: bool) -> None:
+        """All of them or none, with the labels that the matrix came with."""
+        values = answer.values(fit)
+        contents = {self.output: values}
+        contents |= {} if self.errors is None else {self.errors: answer.errors()}
+        contents |= {} if self.mask is None else {self.mask: answer.mask()}
+        rows, columns = matrix.axes
+        if matrix.names is not None and matrix.table.rows is None:
+            rows = None
+        with together(final=exit_code(answer.completion.verdict)):
+            for path, content in contents.items():
+                if path is not self.standard:
+                    write_matrix(path, content, rows=rows, columns=columns)
+            if self.flags is not None:
+                write_words(self.flags, answer.flags, FLAGS, rows, columns)
+            if self.long is not None:
+                write_long(self.long, answer.entries(values), *matrix.axes)
+            if self.plot is not None:
+                from unrelu.show.filled import draw_filled
+                from unrelu.show.plots import save_figure
+
+                save_figure(draw_filled(answer.completion, answer.flags, values), self.plot)
+            if self.standard is not None:
+                text = io.StringIO()
+                write_delimited(text, ",", values, rows, columns)
+                pour(text.getvalue())
+
+    def tell(
+        self, answer: Answer, read: Reading, notes: list[str], names: tuple[str, ...] | None, quiet: bool, as_json: bool
+    ) -> None:
+        """What came out and where it is, for programs or for people."""
+        if as_json:
+            self._tell_programs(answer, read, notes)
+        else:
+            self._tell_people(answer, notes, names, quiet=quiet)
+
+    def _tell_programs(self, answer: Answer, read: Reading, notes: list[str]) -> None:
+        """What came out and where it is, as JSON."""
+        written = {"errors_output": self.errors, "mask_output": self.mask, "flags_output": self.flags}
+        written |= {"long_output": self.long, "plot": self.plot}
+        about: dict[str, Any] = {key: str(path) for key, path in written.items() if path}
+        about |= {"noise": answer.noise()} if self.speaks_of_noise else {}
+        about |= {} if self.flags is None else {"flags": answer.counts()}
+        about |= answer.not_determined()
+        about |= {"read": list(read.words), "cells": read.counts} if read.words else {}
+        summary = {**answer.completion.summary(), "output": str(self.output), **about, "warnings": notes}
+        deliver(json.dumps(summary), f"{self.output} is written")
+
+    def _tell_people(self, answer: Answer, notes: list[str], names: tuple[str, ...] | None, *, quiet: bool) -> None:
+        """What came out and where it is, in words; if ``quiet``, only what is wrong with it."""
+        warn(notes)
+        if quiet:
+            return
+        told = answer.report(names)
+        if self.flags is not None or self.long is not None:
+            counts = [f"{count} {flag}" for flag, count in answer.counts().items() if count]
+            told.append(f"entries: {', '.join(counts)}")
+        told += [] if self.standard is not None else [f"wrote {printable(self.output)}"]
+        told += [answer.noise_words()] if self.speaks_of_noise else []
+        told += [f"wrote {printable(path)}" for path in self._beside.values() if path is not None]
+        if self.standard is None:
+            out("\n".join(told))
+            return
+        for line in told:  # standard output holds the matrix, and nothing else
+            say(line)

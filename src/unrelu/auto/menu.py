@@ -23,6 +23,7 @@ from unrelu.base.tolerances import (
     MENU_GAIN,
     MENU_GROWS,
     MENU_PRICES,
+    MENU_SAME,
     MENU_UNSTEADY,
     PATH_ALIKE,
 )
@@ -35,8 +36,8 @@ __all__ = ["Chosen", "chosen_from", "menu_for"]
 RANKS, ROWS_PER_RANK = (1, 2, 3, 4, 6, 8, 11, 16, 22, 30, 42, 60), 1.4
 # Prices, over the largest eigenvalue of what was seen, and how many columns a fit with a price has at most.
 PRICES, COLUMNS = tuple(np.geomspace(*MENU_PRICES, 11)), 60
-# Models in a row that forecast worse than the best of their path before that ends.
-WORSE = 2
+# Models in a row that forecast as the one before does, after which their path ends.
+ALIKE = 2
 # Shares of its way beyond the limit that a forecast may go.
 DAMPINGS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 # Pairs that are kept to be drawn.
@@ -131,16 +132,19 @@ class _Trying:
         return min(ends, key=lambda one: one.value)
 
     def along(self, path: list[Candidate]) -> None:
-        """Try models from the simplest on, each from the fit of the last, until they only get worse."""
+        """Try models from the simplest on, each from the fit of the last, until nothing changes any more.
+
+        That they get worse is no reason to stop: forecasts may get better again further on.
+        """
         before: list[Fitted | None] = [None] * len(self.levels)
-        most, worse = -np.inf, 0
+        last, same = -np.inf, 0
         for k in range(len(path)):
             one = self._tried(path[: k + 1], before)
             self.tried.append(one)
             before = list(one.fits)
-            worse = 0 if one.trial.gain > most else worse + 1
-            most = max(most, one.trial.gain)
-            if worse == WORSE:
+            same = same + 1 if abs(one.trial.gain - last) <= MENU_SAME else 0
+            last = one.trial.gain
+            if same == ALIKE:
                 return
 
     def _tried(self, path: list[Candidate], before: list[Fitted | None]) -> _Tried:

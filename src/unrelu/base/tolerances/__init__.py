@@ -295,6 +295,8 @@ REHEARSAL_SAME = 1e-5
 
 # Log-likelihood per hidden pair, over all levels together, that a model must gain on no structure to be believed.
 MENU_GAIN = 0.05
+# The same that is no difference between two models.
+MENU_SAME = 1e-3
 # The largest and the smallest price on the trace, over the largest eigenvalue of what was seen.
 MENU_PRICES = 0.3, 3e-5
 # The same that damped forecasts must gain on plain ones, per pair and summed over as many pairs as there are rows.

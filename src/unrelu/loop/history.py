@@ -20,8 +20,10 @@ class Stop(StrEnum):
     ``fitted``: the data are fitted to rounding. ``fitted-to-noise``: the misfit is that of the noise which the data
     themselves show. ``best-of-rank``: the data are not of this rank, and no lower misfit of this rank was found.
     ``stationary``: no step lowers the misfit, and nothing says that this is the answer. ``underdetermined``: many
-    matrices fit as well. The others say what cut the run short. ``converged`` is what one loop says when its stopping
-    rule is met; the front doors look at the fit and return one of the codes above instead.
+    matrices fit as well. ``predicts``: what raised limits hid was foretold, to the error that this has shown.
+    ``does-not-extrapolate``: it was not, or no better than without any structure. The others say what cut the run
+    short. ``converged`` is what one loop says when its stopping rule is met; the front doors look at the fit and return
+    one of the codes above instead.
     """
 
     CONVERGED = "converged"
@@ -30,6 +32,8 @@ class Stop(StrEnum):
     BEST_OF_RANK = "best-of-rank"
     STATIONARY = "stationary"
     UNDERDETERMINED = "underdetermined"
+    PREDICTS = "predicts"
+    DOES_NOT_EXTRAPOLATE = "does-not-extrapolate"
     MAX_ITERATIONS = "max-iterations"
     MAX_SECONDS = "max-seconds"
     STALLED = "stalled"

@@ -219,6 +219,13 @@ def test_a_frame_comes_back_as_it_was():
     assert found.untouched.keys() == {4, 5}
     with pytest.raises(unrelu.InputError, match="got 'site', which holds none; name others"):
         found.predict(0, "site")
+    with pytest.raises(unrelu.InputError, match="but column 0 is 'tin' instead of 'iron'"):
+        found.new_rows(table[["tin", "iron", "zinc", "lead", "site", "batch", "count"]])
+    with pytest.raises(unrelu.InputError, match="column 'tin' of X must hold numbers, as in the completed table"):
+        found.new_rows(table.assign(tin="none"))
+    later = found.new_rows(table.iloc[:7])
+    assert (later.dtypes == table.dtypes).all()
+    assert later["iron"].notna().all()
 
 
 def test_rows_that_come_later():

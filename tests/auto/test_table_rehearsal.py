@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from unrelu.auto.table_candidates import Alone, LowRank, Shrunk, Together, placed
-from unrelu.auto.table_choice import choose
+from unrelu.auto.table_choice import TableRehearsal, choose
 from unrelu.auto.table_rehearsal import Shape, best_widths, raised_cells, table_levels
 from unrelu.data.limits import Limits
 from unrelu.data.measured import measured
 from unrelu.data.table_observations import table_observations
+from unrelu.model.margins import Margins
 
 nan, inf = np.nan, np.inf
 COUNT = np.arange(1.0, 13.0)[:, None]
@@ -129,3 +130,31 @@ def test_columns_that_have_nothing_in_common_are_taken_one_by_one():
     assert chosen.model == Alone()
     assert chosen.rehearsal.verdict.code.value == "does-not-extrapolate"
     assert not chosen.rehearsal.verdict.converged
+
+
+def test_heavy_tails_are_not_taken_for_skewness():
+    """What was seen of them has a long tail; raised limits show that there is one on the other side too."""
+    M = np.random.default_rng(9).standard_t(4, (400, 6))
+    limits = np.quantile(M, 0.2, axis=0)
+    cells = cells_of(np.where(limits <= M, M, nan), threshold=limits[None])
+    world, _ = table_levels(cells, Shape(), rng())
+    assert np.sum(world.margins.skew > 0) <= 2
+    assert np.sum(Margins.of(cells).skew > 0) == 6
+
+
+def test_skew_columns_stay_skew():
+    M = np.random.default_rng(9).gamma(3, 1, (400, 6))
+    limits = np.quantile(M, 0.2, axis=0)
+    world, _ = table_levels(cells_of(np.where(limits <= M, M, nan), threshold=limits[None]), Shape(), rng())
+    assert np.sum(world.margins.skew > 0) >= 5
+
+
+def test_a_small_gain_is_none():
+    """It must be four in sum, and a hundredth a cell."""
+    cells = 1000
+    just, not_quite = (TableRehearsal((0.25,), cells, (), "rank 1", gain) for gain in (10.5, 9.5))
+    assert just.verdict.code.value == "predicts"
+    assert not_quite.verdict.code.value == "does-not-extrapolate"
+    few = TableRehearsal((0.25,), 20, (), "rank 1", 3.5)
+    assert few.verdict.code.value == "does-not-extrapolate"
+    assert "too little was seen" in TableRehearsal().verdict.reason

@@ -41,6 +41,7 @@ ROOMS = [
     "complete",
     "complete_distances",
     "complete_rectangular",
+    "complete_table",
     "certify_rectangular",
     "certify",
     "compare",
@@ -67,8 +68,10 @@ MANY_PARAMETERS = {
     "unrelu.complete.complete": FRONT_DOOR,
     "unrelu.complete_distances.complete_distances": FRONT_DOOR,
     "unrelu.complete_rectangular.complete_rectangular": FRONT_DOOR,
+    "unrelu.complete_table.complete_table": FRONT_DOOR,
     "unrelu.estimators.distances.DistanceCompleter.__init__": SKLEARN,
     "unrelu.estimators.psd.PSDCompleter.__init__": SKLEARN,
+    "unrelu.estimators.table.TableCompleter.__init__": SKLEARN,
     "unrelu.experiments.reproduce.reproduce": PUBLIC,
     "unrelu.io.positions.write_positions": PUBLIC,
     "unrelu.shell.certify.certify_command": COMMAND,
@@ -215,7 +218,15 @@ def test_functions_inside_others_are_seen():
 
 
 # Who may ask which loss, kernel or problem it has: where they are made. Everybody else asks what they can do.
-DOORS = ("complete", "complete_distances", "complete_rectangular", "certify_rectangular", "certify", "compare")
+DOORS = (
+    "complete",
+    "complete_distances",
+    "complete_rectangular",
+    "complete_table",
+    "certify_rectangular",
+    "certify",
+    "compare",
+)
 FRONT_DOORS = tuple(f"unrelu.{name}" for name in DOORS)
 MAY_ASK_FOR_KINDS = ("unrelu.model.losses", "unrelu.kernels", *FRONT_DOORS)
 KINDS = {kind.__name__ for kind in (Loss, *LOSSES.values())} | {
@@ -369,7 +380,7 @@ def test_little_stands_at_the_top():
 def test_import_loads_neither_extras_nor_plotting():
     code = (
         "import sys, unrelu; "
-        "[getattr(unrelu, name) for name in unrelu.__all__ if name not in ('PSDCompleter', 'DistanceCompleter')]; "
+        "[getattr(unrelu, name) for name in unrelu.__all__ if not name.endswith('Completer')]; "
         "late = ('matplotlib', 'pandas', 'torch', 'dask', 'sklearn', 'typer', 'rich', 'numba', 'openpyxl', 'pyarrow'); "
         "print([name for name in late if name in sys.modules])"
     )

@@ -47,11 +47,13 @@ if TYPE_CHECKING:
     from unrelu.complete import complete
     from unrelu.complete_distances import complete_distances
     from unrelu.complete_rectangular import complete_rectangular
+    from unrelu.complete_table import complete_table
     from unrelu.data.limits import Limits
     from unrelu.data.source import Source
     from unrelu.distances.edges import EdgeList
     from unrelu.estimators.distances import DistanceCompleter
     from unrelu.estimators.psd import PSDCompleter
+    from unrelu.estimators.table import TableCompleter
     from unrelu.loop.history import History, Record, Stop, Verdict
     from unrelu.loop.stopping import (
         DetailBelow,
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from unrelu.results.completion import Completion
     from unrelu.results.distances import DistanceCompletion
     from unrelu.results.rectangular import RectangularCompletion
+    from unrelu.results.table import TableCompletion
     from unrelu.results.table_certificate import TableCertificate
     from unrelu.solvers import ADMM, GNMR, PAM, SDP, Direct, GaussNewton, GradientDescent, MomentumPAM, ScaledGD, Solver
     from unrelu.starts import (
@@ -143,6 +146,8 @@ __all__ = [
     "Strategy",
     "Symmetric",
     "TableCertificate",
+    "TableCompleter",
+    "TableCompletion",
     "Tailored",
     "TwoSided",
     "Verdict",
@@ -152,6 +157,7 @@ __all__ = [
     "complete",
     "complete_distances",
     "complete_rectangular",
+    "complete_table",
 ]
 
 # Where the names live. They are loaded when first asked for: the command must be able to obey Ctrl-C before NumPy is
@@ -164,11 +170,13 @@ _HOMES = {
     "complete": "complete",
     "complete_distances": "complete_distances",
     "complete_rectangular": "complete_rectangular",
+    "complete_table": "complete_table",
     "data.limits": "Limits",
     "data.source": "Source",
     "distances.edges": "EdgeList",
     "estimators.distances": "DistanceCompleter",
     "estimators.psd": "PSDCompleter",
+    "estimators.table": "TableCompleter",
     "loop.history": "History Record Stop Verdict",
     "loop.stopping": "DetailBelow GradientNormBelow MaxIterations MaxSeconds ObjectiveBelow RelativeGradientNormBelow "
     "Stagnation",
@@ -178,6 +186,7 @@ _HOMES = {
     "results.comparison": "Comparison",
     "results.completion": "Completion",
     "results.rectangular": "RectangularCompletion",
+    "results.table": "TableCompletion",
     "results.table_certificate": "TableCertificate",
     "certify_rectangular": "certify_rectangular",
     "results.distances": "DistanceCompletion",

@@ -17,6 +17,16 @@ from unrelu.base.tolerances.proofs import *  # noqa: F403
 # The top eigenvectors are wanted as a start, not as an answer.
 SYMMETRIC_LANCZOS_TOL = 1e-4
 
+# --- model.margins ---------------------------------------------------------------------------------------------------
+
+# How sharply centre and log scale of a column are found, in units of its spread, and −log of their likelihood: far
+# below what choices differ by, and so far that the order of the rows does not matter.
+MARGINS_FITTED = 1e-8
+# The same of skewnesses that are only compared.
+MARGINS_COMPARED = 1e-3
+# Nearer to the end of what a skew distribution allows than this share of its reach nothing is.
+MARGINS_SUPPORT = 1e-9
+
 # --- problems.psd ----------------------------------------------------------------------------------------------------
 
 # Eigenvalues of UᵀU below this share of the largest count as this share in the preconditioner.
@@ -310,6 +320,26 @@ MENU_GROWS, MENU_UNSTEADY = 1.5, 3.0
 # How many times the noise of a fit the error of its nearest rehearsal may be, if what is left is noise; and what a
 # diagonal that is a limit may gain per hidden pair, if it is data like the rest.
 PATH_REHEARSED, PATH_ALIKE = 1.5, 0.02
+
+# --- auto.joint ------------------------------------------------------------------------------------------------------
+
+# Correlations that move by less than this have arrived: far below what choices differ by.
+JOINT_FITTED = 1e-5
+# The precision of what stands for a limit, where a cell has variance 1: no less, or rounding decides, and no more.
+JOINT_LOOSE, JOINT_FIRM = 1e-4, 1e8
+# What is known better than this counts as known so.
+JOINT_VARIANCE = 1e-9
+
+# --- auto.table_candidates -------------------------------------------------------------------------------------------
+
+# New rows that move by less than this share of their size have arrived.
+TABLE_CANDIDATES_PLACED = 1e-8
+
+# --- auto.table_choice -----------------------------------------------------------------------------------------------
+
+# Noise below this share of the seen values, and below this share of what half the rank leaves, may be none at all: it
+# is asked whether the data are of that rank exactly. What is fitted to too many columns falls slowly.
+TABLE_CHOICE_CLEAN, TABLE_CHOICE_FALLEN = 0.02, 0.1
 
 # --- results.forecasts -----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,214 @@
+"""The front door for tables of samples and variables with limits of detection, as they come."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from unrelu.auto.table_choice import Chosen, TableRehearsal, choose
+from unrelu.auto.table_rehearsal import Shape
+from unrelu.base.arrays import Indices
+from unrelu.base.budget import budget
+from unrelu.base.errors import CompletionWarning, InputError, is_integer
+from unrelu.base.generators import generator_of
+from unrelu.complete_rectangular import complete_rectangular
+from unrelu.data.limits import Limits
+from unrelu.data.measured import Measured
+from unrelu.data.sheet import Sheet
+from unrelu.data.terms import Terms
+from unrelu.kernels.threads import owning_the_cores
+from unrelu.loop.history import Stop, Verdict
+from unrelu.results.rectangular import RectangularCompletion
+from unrelu.results.table import TableCompletion
+
+__all__ = ["complete_table"]
+
+# Different values that a column must show to be completed.
+LEAST_DIFFERENT = 3
+# Columns that a warning names one by one.
+NAMED = 5
+
+
+@owning_the_cores()
+def complete_table(
+    X: Any,
+    rank: int | None = None,
+    *,
+    threshold: Any = None,
+    seen: str = "above",
+    unknown: Any = None,
+    entry_range: tuple[float, float] | None = None,
+    log: bool = False,
+    skew: bool = True,
+    rng: Any = None,
+) -> TableCompletion:
+    """Complete a table of samples by variables whose cells went unseen because of their values; no rank is needed.
+
+    Each column is standardised by what it is like by itself, its unseen part estimated: a normal distribution, or a
+    skew one where its seen part is skew. Then models from no structure at all over offsets, correlations of the columns
+    and a price on the nuclear norm to low rank are rehearsed: the limit of every column is raised, what lies between is
+    hidden as the sensor would have, and the model that foretells best what was hidden is taken. It must do clearly
+    better than each column by itself. If the table is of low rank to rounding, it is completed by that rank and nothing
+    else is tried.
+
+    Parameters
+    ----------
+    X : array, masked array, data frame or sparse matrix of shape (m, n)
+        One row per sample; NaN where nothing was seen. A data frame may hold other columns than numbers, which are left
+        as they are. Never modified; a sparse matrix is made dense.
+    rank : int, optional
+        The only rank that is tried. Default: the model that is rehearsed best.
+    threshold : float, array, pair, Limits or None, default None
+        Beyond which cells go unseen: one number, one per column (a vector of n numbers, or a series with the names of
+        the columns), or one per cell; as in :func:`unrelu.complete_rectangular`. None: absence says nothing. One number
+        for all says that all columns are in one unit.
+    seen : {"above", "below", "between", "outside"}, default "above"
+    unknown : boolean array of shape (m, n), optional
+        Cells that are missing for another reason than their value.
+    entry_range : (least, most), optional
+        Between which numbers every cell lies.
+    log : bool, default False
+        Whether it is the logarithms that are normal: for concentrations and the like. All values must be above 0.
+    skew : bool, default True
+        Whether columns may be skew; False: normal ones only. With ``log`` none is.
+    rng : int, Generator or None
+        Chooses which cells are hidden of columns that have gaps but no limit.
+
+    Returns
+    -------
+    TableCompletion
+
+    Raises
+    ------
+    InputError
+        If the input cannot be what was meant; the message says what to do.
+
+    Warns
+    -----
+    CompletionWarning
+        If there are columns that cannot be completed, or that hold integers, so that what is filled in is rounded.
+
+    Examples
+    --------
+    >>> import numpy as np, unrelu
+    >>> rng = np.random.default_rng(0)
+    >>> common = rng.standard_normal((200, 1))
+    >>> M = 5 + common + 0.5 * rng.standard_normal((200, 6))  # six variables that go together
+    >>> limits = np.quantile(M, 0.4, axis=0)
+    >>> found = unrelu.complete_table(np.where(M >= limits, M, np.nan), threshold=limits, rng=0)
+    >>> found.verdict.code.value, found.model
+    ('predicts', 'offsets of rows and columns')
+    >>> filled = found.filled()
+    >>> bool((filled[M < limits] < np.broadcast_to(limits, M.shape)[M < limits]).all())
+    True
+    >>> i, j = np.nonzero(M < limits)
+    >>> low, high = found.predict(i, j)
+    >>> bool(0.9 < np.mean((low <= M[i, j]) & (M[i, j] <= high)) < 0.99)
+    True
+    """
+    with budget() as clock:
+        sheet = Sheet.of(X)
+        terms = sheet.settled(Terms(threshold, seen, unknown, entry_range))
+        if not len(sheet.numeric):
+            raise InputError("X must hold at least one column of numbers, got none; convert it with pandas.to_numeric")
+        cells = sheet.cells(terms)
+        columns, untouched = _usable(sheet, cells)
+        part = cells.part(slice(None), np.searchsorted(sheet.numeric, columns))
+        _require_rank(rank, part)
+        if log:
+            _require_positive(sheet, part, columns)
+        chosen = _chosen(part, rank, Shape(skew, log, np.ndim(threshold) == 0 and _is_one(threshold)), rng)
+    _warn(sheet, part, columns, untouched)
+    common: dict[str, Any] = dict(
+        columns=columns, untouched=untouched, sheet=sheet, terms=terms, cells=part, seconds=clock.spent
+    )
+    if isinstance(chosen, RectangularCompletion):
+        said = f"rank {chosen.rank}, exactly"
+        return TableCompletion(chosen.verdict, said, chosen.rank, TableRehearsal(chosen=said), exact=chosen, **common)
+    if chosen is None:
+        nothing = Verdict(Stop.DOES_NOT_EXTRAPOLATE, "no column shows three different values: none was completed")
+        return TableCompletion(nothing, "nothing", None, TableRehearsal(), **common)
+    verdict, told = chosen.rehearsal.verdict, chosen.rehearsal
+    return TableCompletion(verdict, chosen.model.name, chosen.fit.rank, told, fit=chosen.fit, **common)
+
+
+def _is_one(threshold: Any) -> bool:
+    return threshold is not None and not isinstance(threshold, Limits)
+
+
+def _chosen(cells: Measured, rank: int | None, shape: Shape, rng: Any) -> Chosen | RectangularCompletion | None:
+    """The model that is taken; None where there is no column to complete."""
+    if not cells.shape[1]:
+        return None
+    generator = generator_of(rng)
+
+    def exact(rank: int) -> RectangularCompletion | None:
+        if shape.log:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CompletionWarning)
+            found = complete_rectangular(cells.values, rank, threshold=cells.limits, rng=generator)
+        return found if found.verdict.code is Stop.FITTED else None
+
+    found: Chosen | RectangularCompletion = choose(cells, shape, generator, rank, exact)
+    return found
+
+
+def _usable(sheet: Sheet, cells: Measured) -> tuple[Indices, dict[int, str]]:
+    """Columns that can be completed, and why the others cannot."""
+    numeric = set(sheet.numeric.tolist())
+    untouched: dict[int, str] = {}
+    usable: list[int] = []
+    for j in range(sheet.axes.shape[1]):
+        if j not in numeric:
+            untouched[j] = f"column {sheet.name(j)} holds no numbers"
+            continue
+        column = cells.values[:, int(np.searchsorted(sheet.numeric, j))]
+        different = len(np.unique(column[~np.isnan(column)]))
+        if different >= LEAST_DIFFERENT:
+            usable.append(j)
+        elif different == 0:
+            untouched[j] = f"nothing was seen of column {sheet.name(j)}"
+        else:
+            shows = "one value only" if different == 1 else "two different values only"
+            untouched[j] = f"column {sheet.name(j)} shows {shows}"
+    return np.array(usable, np.intp), untouched
+
+
+def _require_rank(rank: Any, cells: Measured) -> None:
+    most = min(cells.shape)
+    if rank is not None and not (is_integer(rank) and 1 <= rank <= most):
+        raise InputError(
+            f"rank must be between 1 and {most}, the smaller side of what can be completed, or None; got {rank!r}"
+        )
+
+
+def _require_positive(sheet: Sheet, cells: Measured, columns: Indices) -> None:
+    for k, j in enumerate(columns):
+        lowest = float(np.nanmin(cells.values[:, k]))
+        limits = cells.ends[1][cells.limited[:, k], k]
+        if lowest <= 0 or (limits.size and limits.min() <= 0):
+            what = f"a value of {lowest:g}" if lowest <= 0 else f"a limit of {limits.min():g}"
+            raise InputError(
+                f"log=True needs values and limits above 0, got {what} in column {sheet.name(int(j))}; leave that "
+                "column out, or drop log=True"
+            )
+
+
+def _warn(sheet: Sheet, cells: Measured, columns: Indices, untouched: dict[int, str]) -> None:
+    """Say which columns stay as they were, if something is missing in them or they hold no numbers; and of integers."""
+    reasons = list(untouched.values())
+    if reasons:
+        more = f" and {len(reasons) - NAMED} more" if len(reasons) > NAMED else ""
+        fact = f"left as they were: {', '.join(reasons[:NAMED])}{more}"
+        warnings.warn(CompletionWarning(fact, "see untouched"), stacklevel=4)
+    whole = [
+        sheet.name(int(j)) for k, j in enumerate(columns) if sheet.holds_integers(j) and not cells.seen[:, k].all()
+    ]
+    if whole:
+        named = ", ".join(whole[:NAMED])
+        warnings.warn(
+            CompletionWarning(f"columns of integers stay such, what is filled in is rounded: {named}"), stacklevel=4
+        )

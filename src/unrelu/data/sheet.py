@@ -1,0 +1,142 @@
+"""A table as people have it: columns of numbers beside columns of words, and how completed cells get into it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unrelu.base.arrays import Array, Bools, Floats, Indices
+from unrelu.data.inputs import read_table
+from unrelu.data.labels import Axes
+from unrelu.data.limits import Ends
+from unrelu.data.measured import Measured, measured
+from unrelu.data.source import source_of
+from unrelu.data.table_observations import table_observations
+from unrelu.data.terms import Terms, read_limits, settled
+
+__all__ = ["Sheet", "within"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """The caller's table.
+
+    Attributes
+    ----------
+    source : the caller's own
+    axes : Axes
+        Of all its columns.
+    values : ndarray of shape (m, n)
+        NaN where nothing was seen, and in columns that hold no numbers; of the caller's precision.
+    numeric : int ndarray
+        Columns that hold numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> sheet = Sheet.of(pd.DataFrame({"site": ["a", "b"], "lead": [1.5, np.nan]}))
+    >>> sheet.numeric.tolist(), sheet.values.tolist()
+    ([1], [[nan, 1.5], [nan, nan]])
+    """
+
+    source: Any
+    axes: Axes
+    values: Array
+    numeric: Indices
+
+    @classmethod
+    def of(cls, X: Any) -> Sheet:
+        """Read what the caller brought; it is not changed."""
+        if not _is_frame(X):
+            data, axes = read_table(X)
+            m, n = axes.shape
+            return cls(X, axes, np.asarray(source_of(data).block(slice(0, m), slice(0, n))), np.arange(n))
+        kinds = [getattr(kind, "kind", "O") for kind in X.dtypes]
+        numeric = np.flatnonzero([kind in "iuf" for kind in kinds])
+        m, n = X.shape
+        columns = tuple(X.columns)
+        if not len(numeric) or not m:
+            return cls(X, Axes((m, n), tuple(X.index), columns), np.full((m, n), np.nan), numeric)
+        data, axes = read_table(X.iloc[:, numeric])
+        values = np.full((m, n), np.nan, data.dtype)
+        values[:, numeric] = data
+        return cls(X, Axes((m, n), axes.rows, columns), values, numeric)
+
+    def name(self, column: int) -> str:
+        """What a column is called, or where it stands."""
+        return repr(self.axes.columns[column]) if self.axes.columns else str(column)
+
+    def holds_integers(self, column: int) -> bool:
+        """Whether a column can hold nothing but integers."""
+        kinds = self.source.dtypes if _is_frame(self.source) else None
+        return kinds is not None and getattr(kinds.iloc[column], "kind", "O") in "iu"
+
+    def settled(self, terms: Terms) -> Terms:
+        """What was said of all columns, in numbers."""
+        return settled(terms, self.axes)
+
+    def cells(self, terms: Terms) -> Measured:
+        """What is known of the cells of columns that hold numbers, by terms that are settled; refused if it clashes."""
+        limits = read_limits(terms, self.axes).part(np.arange(self.axes.shape[0]), self.numeric)
+        numbers = self.source.iloc[:, self.numeric] if _is_frame(self.source) else self.source
+        return measured(table_observations(numbers, Terms(threshold=limits, entry_range=terms.entry_range)))
+
+    def filled(self, columns: Indices, expected: Floats, ends: Ends) -> Any:
+        """The table with expected values in the unseen cells of some columns, and the rest as it was.
+
+        An array for whatever is no data frame; a column of integers stays one.
+        """
+        blank = np.isnan(self.values[:, columns])
+        inside = within(expected, ends, self.values.dtype)
+        if not _is_frame(self.source):
+            result = np.array(self.values)
+            result[:, columns] = np.where(blank, inside, result[:, columns])
+            return result
+        frame = self.source.copy()
+        for k, j in enumerate(columns):
+            rows = np.flatnonzero(blank[:, k])
+            if len(rows):
+                column = frame.iloc[:, j].copy()
+                new = expected[rows, k]
+                if self.holds_integers(j):
+                    new = _whole(new, ends[0][rows, k], ends[1][rows, k])
+                else:
+                    kept = np.dtype(getattr(column.dtype, "numpy_dtype", column.dtype))
+                    new = within(new, Ends((ends[0][rows, k], ends[1][rows, k])), kept)
+                column.iloc[rows] = new
+                frame.isetitem(j, column)
+        return frame
+
+    @property
+    def told(self) -> Bools:
+        """Cells that hold something."""
+        if not _is_frame(self.source):
+            return ~np.isnan(self.values)
+        return np.asarray(self.source.notna())
+
+
+def within(values: Array, ends: Ends, dtype: Any) -> Array:
+    """The same in another precision, where rounding must not lead beyond an end.
+
+    Examples
+    --------
+    >>> bool(within(np.array([0.1]), Ends((-np.inf, 0.1)), np.dtype(np.float32))[0] <= 0.1)
+    True
+    """
+    kind = np.dtype(dtype).type
+    found = np.asarray(values).astype(kind)
+    low, high = (np.broadcast_to(np.asarray(end, np.float64), found.shape) for end in ends)
+    found = np.where(found.astype(np.float64) > high, np.nextafter(high.astype(kind), kind(-np.inf)), found)
+    result: Array = np.where(found.astype(np.float64) < low, np.nextafter(low.astype(kind), kind(np.inf)), found)
+    return result
+
+
+def _whole(values: Floats, low: Floats, high: Floats) -> Array:
+    """The nearest integers strictly between two ends."""
+    return np.clip(np.round(values), np.floor(low) + 1, np.ceil(high) - 1).astype(np.int64)
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "to_numpy") and hasattr(X, "index") and hasattr(X, "columns")

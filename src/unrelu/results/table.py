@@ -1,0 +1,239 @@
+"""A completed table: every unseen cell with what it is likely to be, and what the rehearsal has shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unrelu.auto.table_candidates import Fit
+from unrelu.auto.table_choice import TableRehearsal
+from unrelu.base.arrays import Floats, Indices
+from unrelu.base.errors import InputError
+from unrelu.data.inputs import same_label
+from unrelu.data.labels import as_positions
+from unrelu.data.limits import Ends
+from unrelu.data.measured import Measured
+from unrelu.data.sheet import Sheet
+from unrelu.data.terms import Terms
+from unrelu.loop.history import Verdict
+from unrelu.model.factors import positions_checked, together
+from unrelu.model.table_forecast import Forecast
+from unrelu.results.rectangular import RectangularCompletion
+from unrelu.uncertainty.noise import level_checked
+
+__all__ = ["TableCompletion"]
+
+
+@dataclass(frozen=True, eq=False)
+class TableCompletion:
+    """A table whose unseen cells have forecasts; made by :func:`unrelu.complete_table`.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        ``predicts``, ``does-not-extrapolate``, or ``fitted`` where the table is of low rank exactly.
+    model : str
+        What it was completed by, in words.
+    rank : int or None
+        Columns of the factors; None for a model without any.
+    rehearsal : TableRehearsal
+        What raising the limits has shown: levels, what was tried, scores, widths.
+    columns : int ndarray
+        Columns that were completed; the others were left untouched, ``untouched`` says why.
+    untouched : dict
+        By position of the column, a sentence.
+    exact : RectangularCompletion or None
+        Where the data are of low rank to rounding, the completion by that rank, which answers then.
+    seconds : float
+        What the call took.
+    """
+
+    verdict: Verdict
+    model: str
+    rank: int | None
+    rehearsal: TableRehearsal
+    columns: Indices
+    untouched: dict[int, str]
+    sheet: Sheet = field(repr=False)
+    terms: Terms = field(repr=False)
+    cells: Measured = field(repr=False)
+    fit: Fit | None = field(default=None, repr=False)
+    exact: RectangularCompletion | None = field(default=None, repr=False)
+    seconds: float = 0.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, n), of all columns."""
+        return self.sheet.axes.shape
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None:
+        """Of the rows, if the input had them."""
+        return self.sheet.axes.rows
+
+    @property
+    def column_labels(self) -> tuple[Any, ...] | None:
+        """Of all columns, if the input had them."""
+        return self.sheet.axes.columns
+
+    @property
+    def sigma(self) -> Floats:
+        """The rehearsed error of a forecast, one per completed column: the median over its unseen cells."""
+        if self.fit is None or not self.cells.shape[0]:
+            return np.zeros(len(self.columns))
+        forecast = self._wide
+        middle = forecast.margins.backward(forecast.mean + forecast.sigma) - forecast.margins.backward(forecast.mean)
+        unseen = np.where(self.cells.seen, np.nan, middle)
+        blank = np.isnan(unseen).all(axis=0)
+        found: Floats = np.median(middle, axis=0)
+        found[~blank] = np.nanmedian(unseen[:, ~blank], axis=0)
+        return found
+
+    @property
+    def _wide(self) -> Forecast:
+        assert self.fit is not None
+        return self.fit.forecast.widened(self.rehearsal.width)
+
+    def filled(self) -> Any:
+        """What was seen as it was given, and the rest with its expectation given its limits, never beyond these.
+
+        A data frame if the table was one, with its labels and dtypes; columns that could not be completed are as they
+        were.
+        """
+        return self.sheet.filled(self.columns, self._expected(), self.cells.ends)
+
+    def _expected(self) -> Floats:
+        if self.exact is not None:
+            return np.asarray(self.exact.filled(), np.float64)
+        if self.fit is None:
+            return self.cells.values
+        return np.asarray(self.fit.forecast.expectation(self.cells.ends), np.float64)
+
+    def predict(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95) -> Any:
+        """(low, high): between them a cell lies with probability ``level``, inside its limits.
+
+        By the rehearsed error of its column. A seen cell has the value that was seen; a cell of a column that could not
+        be completed, all that its limits allow.
+
+        Parameters
+        ----------
+        rows, cols : positions or labels that broadcast against each other
+        level : float, default 0.95
+        """
+        level = level_checked(level)
+        i, j = self._places(rows, cols)
+        words = np.setdiff1d(j, self.sheet.numeric)
+        if len(words):
+            name = self.sheet.name(int(words[0]))
+            raise InputError(f"cols must name columns of numbers, got {name}, which holds none; name others")
+        place = np.full(self.shape[1], -1)
+        place[self.columns] = np.arange(len(self.columns))
+        low, high = np.full(i.shape, -np.inf), np.full(i.shape, np.inf)
+        known = place[j] >= 0
+        if known.any():
+            low[known], high[known] = self._interval(i[known], place[j[known]], level)
+        values = self.sheet.values[i, j].astype(np.float64)
+        seen = ~np.isnan(values)
+        return np.where(seen, values, low)[()], np.where(seen, values, high)[()]
+
+    def _interval(self, i: Indices, k: Indices, level: float) -> tuple[Any, Any]:
+        if self.exact is not None:
+            found: tuple[Any, Any] = self.exact.predict(i, k, level)
+            return found
+        wide = self._wide
+        gap = None if self.cells.ends.gap is None else (self.cells.ends.gap[0][i, k], self.cells.ends.gap[1][i, k])
+        ends = Ends((self.cells.ends[0][i, k], self.cells.ends[1][i, k]), gap)
+        return Forecast(wide.margins.part(k), wide.mean[i, k], wide.sigma[i, k]).interval(ends, level)
+
+    def status(self) -> NDArray[np.str_]:
+        """Of every cell ``measured``, ``censored`` (unseen because of its value) or ``missing``."""
+        words = np.where(self.sheet.told, "measured", "missing")
+        part = words[:, self.columns]
+        part[self.cells.limited] = "censored"
+        words[:, self.columns] = part
+        return words
+
+    def new_rows(self, X: Any) -> Any:
+        """Rows that were not there when the table was completed, filled in the same way.
+
+        Parameters
+        ----------
+        X : as in :func:`unrelu.complete_table`
+            With the same columns. Their limits must not differ from row to row.
+        """
+        sheet, cells = self._read(X)
+        expected: Any = cells.values
+        if self.exact is not None:
+            expected = np.clip(self.exact.new_rows(cells.values), *cells.ends)
+        elif self.fit is not None:
+            expected = self.fit.of_rows(cells).expectation(cells.ends)
+        return sheet.filled(self.columns, np.asarray(expected, np.float64), cells.ends)
+
+    def log_likelihood(self, X: Any) -> float:
+        """Mean log-likelihood of the cells of new rows, each held out in turn and foretold from the others of its row.
+
+        A seen cell by its density, in the units of the data; one beyond its limit by the probability of that.
+        """
+        _, cells = self._read(X)
+        if self.fit is None:
+            raise InputError("a table that is of low rank to rounding leaves no noise to score by; score its errors")
+        total, count = 0.0, 0
+        for k in range(cells.shape[1]):
+            hidden = np.zeros(cells.shape, bool)
+            hidden[:, k] = True
+            told = cells.without(hidden)
+            scores = self.fit.of_rows(told).widened(self.rehearsal.width).log_scores(cells, told)
+            heard = cells.seen[:, k] | cells.limited[:, k]
+            total, count = total + float(scores[heard, k].sum()), count + int(heard.sum())
+        return total / count if count else 0.0
+
+    def _read(self, X: Any) -> tuple[Sheet, Measured]:
+        """Other rows of the same columns, by the same terms."""
+        sheet = Sheet.of(X)
+        n = self.shape[1]
+        if sheet.axes.shape[1] != n:
+            raise InputError(f"X must have the {n} columns of the completed table, got {sheet.axes.shape[1]}")
+        for k, (one, label) in enumerate(zip(sheet.axes.columns or (), self.column_labels or (), strict=False)):
+            if not same_label(one, label):
+                raise InputError(
+                    f"X must have the columns of the completed table in the same order, but column {k} is {one!r} "
+                    f"instead of {label!r}; pass X[list(completion.column_labels)]"
+                )
+        cells = sheet.cells(self._terms_of_columns())
+        where = np.searchsorted(sheet.numeric, self.columns)
+        lost = ~np.isin(self.columns, sheet.numeric)
+        if lost.any():
+            name = self.sheet.name(int(self.columns[lost][0]))
+            raise InputError(f"column {name} of X must hold numbers, as in the completed table; convert it")
+        return sheet, cells.part(slice(None), where)
+
+    def _terms_of_columns(self) -> Terms:
+        """What was said, if it can be said of other rows."""
+        threshold = self.terms.threshold
+        ends: list[Any] = list(threshold) if isinstance(threshold, tuple) else [threshold]
+        if hasattr(threshold, "gap"):
+            ends = [threshold.low, threshold.high, *(threshold.gap or ())]
+        if self.terms.unknown is not None or any(np.ndim(end) == 2 and np.shape(end)[0] > 1 for end in ends):
+            raise InputError(
+                "limits and unknown cells of other rows are not known where they differ from row to row; complete all "
+                "rows together, or give one limit per column"
+            )
+        return self.terms
+
+    def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[Any, Any]:
+        m, n = self.shape
+        i = positions_checked(as_positions(rows, self.labels), m) % m
+        j = positions_checked(as_positions(cols, self.column_labels, "column"), n) % n
+        return together(i, j)
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return f"TableCompletion({m}×{n}, {self.model}, {self.verdict.code.value})"
+
+    def __str__(self) -> str:
+        m, n = self.shape
+        left = f"; {len(self.untouched)} columns left untouched" if self.untouched else ""
+        return f"{m}×{n} table completed by {self.model}{left}; {self.verdict}"

@@ -164,12 +164,13 @@ class _Trying:
         """What all of it says."""
         best = self.best
         means = self._means(best.fits)
-        damping, sigmas = self._damping(means, best.trial)
+        damping, gains, sigmas = self._damping(means, best.trial)
         steps = sigmas[-1] / sigmas[0]
         sigma = float(np.sqrt(sigmas[0] * sigmas[-1]))
         spread = sigma if damping == 1 else float(sigmas[-1] * np.clip(steps, 1, MENU_GROWS))
         steady = damping == 1 or steps <= MENU_UNSTEADY
-        extrapolates = bool(min(best.trial.gains) > 0 and best.trial.gain >= MENU_GAIN and steady)
+        gain = float(sum(gains))
+        extrapolates = bool(min(gains) > 0 and gain >= MENU_GAIN and steady)
         side = hidden_side(self.observations)
         none = alone(self.observations, self.rng)
         shown = tuple(
@@ -177,22 +178,23 @@ class _Trying:
             for level, mean, sigma in zip(self.levels, means, sigmas, strict=True)
         )
         trials = tuple(one.trial for one in self.tried)
-        return Rehearsal(trials, self.tried.index(best), shown, sigma, spread, damping, none, side, extrapolates)
+        return Rehearsal(trials, self.tried.index(best), shown, sigma, spread, damping, gain, none, side, extrapolates)
 
-    def _damping(self, means: list[Floats], trial: Trial) -> tuple[float, tuple[float, ...]]:
-        """The share of its way that a forecast should go, and the errors then: all of it, unless far less is better."""
+    def _damping(self, means: list[Floats], trial: Trial) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
+        """The share of its way that a forecast should go, with gains and errors then: all, unless less is better."""
         if self.levels[0].side is None:
-            return 1.0, trial.sigmas
+            return 1.0, trial.gains, trial.sigmas
         phase("looking whether forecasts go too far")
         found = []
         for share in DAMPINGS:
             scored = [level.best(level.damped(mean, share)) for level, mean in zip(self.levels, means, strict=True)]
-            found.append((sum(score for _, score in scored), share, tuple(sigma for sigma, _ in scored)))
-        (plain, *_), top = found[0], max(found)
-        better = top[0] - plain
+            gains = tuple(score - none for (_, score), none in zip(scored, self.none, strict=True))
+            found.append((sum(gains), share, gains, tuple(sigma for sigma, _ in scored)))
+        top = max(found)
+        better = top[0] - trial.gain
         if better < MENU_DAMPED or better * self.observations.size < MENU_DAMPED_OF_ALL:
-            return 1.0, trial.sigmas
-        return top[1], top[2]
+            return 1.0, trial.gains, trial.sigmas
+        return top[1:]
 
     def _level(self, level: Level, means: Floats, sigma: float) -> RehearsedLevel:
         """What is kept of a level."""

@@ -87,6 +87,8 @@ class Rehearsal:
         damped.
     damping : float
         The share of its way beyond the limit that a forecast goes: 1 unless the rehearsal shows that fits go too far.
+    gain : float
+        Log-likelihood per pair, over all levels, above that of no structure, with forecasts damped.
     none : NoStructure
         One normal distribution for all entries.
     side : {"below", "above"} or None
@@ -101,6 +103,7 @@ class Rehearsal:
     sigma: float
     spread: float
     damping: float
+    gain: float
     none: NoStructure
     side: str | None
     extrapolates: bool
@@ -110,12 +113,25 @@ class Rehearsal:
         """The model that forecasts best."""
         return self.trials[self.chosen]
 
-    def forecast(self, fit: Floats, ends: tuple[Any, Any], *, wide: bool = False) -> Predictive:
-        """What entries with this fit, which lie between these ends, are likely to be; ``wide``: for intervals."""
-        fit = np.asarray(fit, np.float64)
+    def forecast(self, fit: Floats, ends: tuple[Any, Any]) -> Predictive:
+        """What entries with this fit, which lie between these ends, are likely to be."""
         if not self.extrapolates:
-            return Predictive(np.full(fit.shape, self.none.mean), self.none.sigma, Ends(ends))
-        return Predictive(damped(fit, ends, self.side, self.damping), self.spread if wide else self.sigma, Ends(ends))
+            return self.without_structure(fit, ends)
+        return Predictive(damped(np.asarray(fit, np.float64), ends, self.side, self.damping), self.spread, Ends(ends))
+
+    def without_structure(self, fit: Floats, ends: tuple[Any, Any]) -> Predictive:
+        """The same for anyone who knows nothing of rows and columns."""
+        return Predictive(np.full(np.shape(fit), self.none.mean), self.none.sigma, Ends(ends))
+
+    def expectation(self, fit: Floats, ends: tuple[Any, Any], sigma: float) -> Floats:
+        """Of entries with this fit, around which the noise is ``sigma``.
+
+        Not that of :meth:`forecast`: its spread holds what the model gets wrong, which has no reason to be on one side.
+        """
+        if not self.extrapolates:
+            return self.without_structure(fit, ends).expectation()
+        means = damped(np.asarray(fit, np.float64), ends, self.side, self.damping)
+        return Predictive(means, sigma, Ends(ends)).expectation()
 
     def __str__(self) -> str:
         hidden = ", ".join(f"{level.share:.0%}" for level in self.levels)

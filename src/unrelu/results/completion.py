@@ -200,7 +200,8 @@ class Completion(Uncertain):
         """Of unseen entries with this fit, between their ends."""
         if self.forecasts:
             assert self.rehearsal is not None
-            return forecast(self.rehearsal, fit, ends)
+            assert self.sigma is not None
+            return forecast(self.rehearsal, fit, ends, self.sigma)
         return expected(fit, ends, noise_level(self))
 
     def _framed(self, values: Array, X: Any = None) -> Any:

@@ -66,8 +66,8 @@ def expected(fit: Array, ends: tuple[Floats, Floats], sigma: float) -> Array:
     return np.clip(found, _rounded(low, fit.dtype, up=True), _rounded(high, fit.dtype, up=False))
 
 
-def forecast(rehearsal: Rehearsal, fit: Array, ends: tuple[Floats, Floats]) -> Array:
-    """The same by a model that was rehearsed."""
+def forecast(rehearsal: Rehearsal, fit: Array, ends: tuple[Floats, Floats], sigma: float) -> Array:
+    """The same by a model that was rehearsed; ``sigma`` is the noise of its fit."""
     low, high = ends
     limited = np.isfinite(low) | np.isfinite(high)
     found = np.array(fit)
@@ -75,7 +75,7 @@ def forecast(rehearsal: Rehearsal, fit: Array, ends: tuple[Floats, Floats]) -> A
         found[...] = rehearsal.none.mean
     if limited.any():
         within = low[limited], high[limited]
-        found[limited] = rehearsal.forecast(fit[limited].astype(np.float64), within).expectation()
+        found[limited] = rehearsal.expectation(fit[limited].astype(np.float64), within, sigma)
     return np.clip(found, _rounded(low, fit.dtype, up=True), _rounded(high, fit.dtype, up=False))
 
 
@@ -134,7 +134,7 @@ def predicted_by_rehearsal(
     low, high = limits_of(observations, i, j)
     values = observations.source.at(i, j).astype(np.float64)
     values = np.where(np.isnan(values), observations.source.at(j, i), values)
-    low, high = rehearsal.forecast(fit.ravel(), (low, high), wide=True).interval(level)
+    low, high = rehearsal.forecast(fit.ravel(), (low, high)).interval(level)
     low, high = (np.where(np.isnan(values), end, values).reshape(shape)[()] for end in (low, high))
     return low, high
 

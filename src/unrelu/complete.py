@@ -22,12 +22,12 @@ from unrelu.auto.choices import (
     truth_checked,
 )
 from unrelu.auto.indefinite import indefinite_strategy
-from unrelu.auto.path import Searched, searched
+from unrelu.auto.path import Search, Searched
 from unrelu.auto.solving import cut_short
 from unrelu.auto.strategy import Once, Strategy, strategy_of
 from unrelu.auto.task import Attempts, Journal, Over, Task
 from unrelu.base.budget import OutOfTime, budget
-from unrelu.base.errors import InputError
+from unrelu.base.errors import InputError, unknown_name
 from unrelu.base.generators import generator_of
 from unrelu.data.labels import Axes
 from unrelu.data.limits import Limits
@@ -72,6 +72,8 @@ def complete(
     kernel: Any = "auto",
     problem: Any = "psd",
     structure: str = "psd",
+    diagonal: str = "auto",
+    rehearse: bool = False,
 ) -> Completion:
     """Complete a symmetric positive semidefinite matrix from the entries beyond a threshold.
 
@@ -144,6 +146,13 @@ def complete(
         ``indefinite``: M = U D Uᵀ with D = diag(±1), for similarities that are not positive semidefinite; how many
         columns have which sign is found from the data (:attr:`Completion.signs`).
 
+    diagonal : {"auto", "data", "limit", "unknown"}, default "auto"
+        What the diagonal is: entries like the others; an upper limit of ‖u_i‖², as in factor analysis, for correlations
+        and kernels, whose diagonal also holds what an item shares with no other; or nothing. ``auto``: data, or a limit
+        if the rehearsal says that it forecasts better so. With ``limit`` and ``unknown`` the answer is rehearsed.
+    rehearse : bool, default False
+        Whether a completion whose rank is named is rehearsed too; without a rank it always is, unless it is exact.
+
     Returns
     -------
     Completion
@@ -181,20 +190,17 @@ def complete(
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
     truth = None if truth is None else truth_checked(truth, Axes.square(n, observations.labels))
     pairs = pairs_checked(pairs)
-    generator = generator_of(rng)
     _require_callable(callback)
+    diagonal = diagonal_checked(diagonal, strategy)
     posed = problem_of(problem, structure)(observations, rank or 1, loss_chosen, kernel_of(kernel))
-    posed = without_noise(problem_checked(posed, strategy.solver), either)
-    strategy = _suited(strategy, posed)
+    posed, strategy = _suited(without_noise(problem_checked(posed, strategy.solver), either), strategy)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
     with Bar(posed, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
-        task = Task(posed, strategy.solver, stopping, generator, truth, told, either=either)
+        task = Task(posed, strategy.solver, stopping, generator_of(rng), truth, told, either=either)
         phases = getattr(callback if bar is None else bar, "phase", None)
         with budget(stopping.time_limit, phases) as clock:
-            # Where only zeros were seen there is nothing to search.
-            found = strategy if posed.norm > 0 else Once(strategy.solver)
-            answer = searched_by(found, task) if rank is None else Searched(task, found_by(found, task))
+            answer = _answer(strategy, task, rank, diagonal, rehearse)
     completion = replace(
         completion_of_search(answer, observations, stopping.time_limit),
         method=strategy.method,
@@ -209,17 +215,20 @@ def complete(
     return completion
 
 
-def searched_by(strategy: Strategy, task: Task) -> Searched:
-    """What is found where no rank is named."""
+def _answer(strategy: Strategy, task: Task, rank: int | None, diagonal: str, rehearse: bool) -> Searched:
+    """What is found at the rank that is named, or at one that is looked for."""
+    # Where only zeros were seen there is nothing to search.
+    strategy = strategy if task.problem.norm > 0 else Once(strategy.solver)
 
     def started(rank: int) -> Task:
         return replace(task, problem=task.problem.at_rank(rank), journal=Journal())
 
     def at_rank(rank: int) -> tuple[Task, Attempts]:
-        inner = started(rank)
+        inner = task if rank == task.problem.rank else started(rank)
         return inner, found_by(strategy, inner)
 
-    return searched(task.problem.observations, at_rank, started, task.rng)
+    search = Search(task.problem.observations, at_rank, started, task.rng, diagonal)
+    return search.found() if rank is None else search.given(rank, rehearse=rehearse)
 
 
 def _rank_asked(rank: Any, size: int, strategy: Strategy, structure: str, problem: Any) -> int | None:
@@ -234,16 +243,26 @@ def _rank_asked(rank: Any, size: int, strategy: Strategy, structure: str, proble
     return None
 
 
+def diagonal_checked(diagonal: Any, strategy: Strategy) -> str:
+    """One of the four words; those that need a rehearsal only where one may be held."""
+    uses = ("auto", "data", "limit", "unknown")
+    if not isinstance(diagonal, str) or diagonal not in uses:
+        raise unknown_name("diagonal", diagonal, uses)
+    if diagonal in ("limit", "unknown") and strategy.name != "auto":
+        raise InputError(f"diagonal={diagonal!r} is for method='auto' without a start; drop method= and start=")
+    return diagonal
+
+
 def without_noise(posed: Any, either: bool) -> Any:
     """The problem, in squares if one may choose and only zeros were seen: nothing shows any noise then."""
     return posed.simpler if either and posed.norm == 0 and posed.simpler is not None else posed
 
 
-def _suited(strategy: Strategy, posed: Any) -> Strategy:
-    """The strategy, or what does the same for a problem that is not positive semidefinite."""
+def _suited(posed: Any, strategy: Strategy) -> tuple[Any, Strategy]:
+    """A problem with the strategy, or with what does the same for one that is not positive semidefinite."""
     if getattr(posed, "signs", None) is not None:
-        return indefinite_strategy(strategy)
-    return strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
+        return posed, indefinite_strategy(strategy)
+    return posed, strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
 
 
 def _require_callable(callback: Any) -> None:

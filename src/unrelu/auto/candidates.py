@@ -74,7 +74,7 @@ class Fitted:
 def fitted(observations: Observations, candidate: Candidate, before: Fitted | None = None) -> Fitted:
     """The fit of a candidate, from that of a neighbour if there is one."""
     problem = candidate.problem(observations, None if before is None else before.sigma)
-    root = np.sqrt(problem.unit)
+    root = problem.dtype.type(np.sqrt(problem.unit))
     here = (
         np.zeros((problem.size, 1), problem.dtype) if before is None else (before.factor / root).astype(problem.dtype)
     )

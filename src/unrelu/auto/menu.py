@@ -53,10 +53,10 @@ class Chosen:
     cut: BaseException | None = None
 
 
-def menu_for(observations: Observations) -> list[list[Candidate]]:
-    """Paths of models, each path from the simplest on."""
+def menu_for(observations: Observations, uses: tuple[str, ...] = ("data", "limit")) -> list[list[Candidate]]:
+    """Paths of models, each path from the simplest on; ``uses`` are those of the diagonal, where that was seen."""
     n = observations.size
-    uses = ("data", "limit") if observations.diagonal_seen else ("data",)
+    uses = uses if observations.diagonal_seen else ("data",)
     ranks = [rank for rank in RANKS if rank * ROWS_PER_RANK < n] or [1]
     found = [[Candidate(rank, 0.0, use) for rank in ranks] for use in uses]
     top = PSDProblem(observations, 1).spectral_norm * observations.unit
@@ -68,13 +68,16 @@ def chosen_from(
     menu: Iterable[list[Candidate]],
     observations: Observations,
     rng: np.random.Generator,
+    *,
     unless_alike: int | None = None,
+    only: int | None = None,
 ) -> Chosen:
     """Rehearse all models, and fit the one that forecasts best.
 
-    ``unless_alike`` is the position of a model that is preferred to others which forecast hardly better.
+    ``unless_alike`` is the position of a model that is preferred to others which forecast hardly better, ``only`` of
+    one that is preferred to all.
     """
-    trying = _Trying(observations, rng, unless_alike)
+    trying = _Trying(observations, rng, unless_alike, only)
     cut: BaseException | None = None
     try:
         for path in menu:
@@ -104,9 +107,11 @@ class _Tried:
 class _Trying:
     """The levels of a rehearsal, and the models that were tried on them."""
 
-    def __init__(self, observations: Observations, rng: np.random.Generator, unless_alike: int | None) -> None:
+    def __init__(
+        self, observations: Observations, rng: np.random.Generator, unless_alike: int | None, only: int | None
+    ) -> None:
         self.observations = observations
-        self.unless_alike = unless_alike
+        self.unless_alike, self.only = unless_alike, only
         self.levels = levels(observations, rng) or [held_out(observations, rng)]
         self.none = [level.without_structure for level in self.levels]
         self.tried: list[_Tried] = []
@@ -114,6 +119,8 @@ class _Trying:
 
     @property
     def best(self) -> _Tried:
+        if self.only is not None and self.only < len(self.tried):
+            return self.tried[self.only]
         best = max(self.tried, key=lambda one: one.trial.gain)
         if self.unless_alike is None or self.unless_alike >= len(self.tried):
             return best
@@ -144,7 +151,7 @@ class _Trying:
             before = list(one.fits)
             same = same + 1 if abs(one.trial.gain - last) <= MENU_SAME else 0
             last = one.trial.gain
-            if same == ALIKE:
+            if same == ALIKE and self.only is None and self.unless_alike is None:
                 return
 
     def _tried(self, path: list[Candidate], before: list[Fitted | None]) -> _Tried:

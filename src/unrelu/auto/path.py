@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unrelu.auto.candidates import Candidate, Fitted
+from unrelu.auto.candidates import Candidate
 from unrelu.auto.menu import Chosen, chosen_from, menu_for
 from unrelu.auto.ranks import Climb, Ladder, rank_of_blocks
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.auto.solving import CANONICAL, cut_short
 from unrelu.auto.task import CUT_SHORT, Attempts, Task
 from unrelu.base.budget import OutOfTime
+from unrelu.base.errors import InputError
 from unrelu.base.tolerances import PATH_REHEARSED
 from unrelu.data.canonical import canonical_order
 from unrelu.data.observations import Observations
@@ -26,7 +27,7 @@ from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.loop.history import Stop
 from unrelu.problems.psd import PSDProblem
 
-__all__ = ["Searched", "searched"]
+__all__ = ["Search", "Searched"]
 
 # Distinct pairs beside the diagonal, and rows, with which a rehearsal can be held.
 ENOUGH_PAIRS, ENOUGH_ROWS = 20, 6
@@ -57,12 +58,11 @@ class Searched:
     ladder: Ladder | None = None
 
 
-def searched(
-    observations: Observations, at_rank: AtRank, started: Callable[[int], Task], rng: np.random.Generator
-) -> Searched:
-    """Find the rank, or the model, and the answer with it.
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What a search works with.
 
-    Parameters
+    Attributes
     ----------
     observations : Observations
     at_rank : callable
@@ -70,79 +70,127 @@ def searched(
     started : callable
         The task at a rank, before anything is tried.
     rng : Generator
+    diagonal : {"auto", "data", "unknown", "limit"}
+        What the diagonal is to models that are rehearsed; ``auto``: whatever forecasts best.
     """
-    if not np.isfinite(observations.norm) or observations.norm == 0:
-        return Searched(*at_rank(1))
-    climb = Climb(observations)
-    try:
-        guess = rank_of_blocks(observations, rng)
-        if guess is not None and _counted(observations, guess):
-            task, attempts = at_rank(guess)
+
+    observations: Observations
+    at_rank: AtRank
+    started: Callable[[int], Task]
+    rng: np.random.Generator
+    diagonal: str = "auto"
+
+    def given(self, rank: int, *, rehearse: bool) -> Searched:
+        """The answer at a rank that was named, and what a rehearsal says of it if it is to be held.
+
+        A diagonal that is no data is one of a model that is rehearsed, and nothing else knows what to do with it.
+        """
+        if self._as_data:
+            task, attempts = self.at_rank(rank)
+            cut = attempts.outcome.verdict.code in CUT_SHORT
+            shown = self._rehearsed(_up_to(rank)) if rehearse and self._may_be_rehearsed() and not cut else None
+            return Searched(task, attempts, rehearsal=shown)
+        self._require_rehearsal()
+        return self._chosen([[Candidate(one, 0.0, self.diagonal) for one in _up_to(rank)]], last=True)
+
+    def found(self) -> Searched:
+        """The rank, or the model, and the answer with it."""
+        if not self.observations.norm > 0:
+            return Searched(*self.at_rank(1))
+        climb = Climb(self.observations)
+        try:
+            if not self._as_data:
+                self._require_rehearsal()
+                return self._chosen(self._menu(self.observations))
+            return self._by_rank(climb)
+        except (OutOfTime, KeyboardInterrupt) as end:
+            task = self.started(climb.factor.shape[1])
+            task.journal.factor, task.journal.start = climb.factor, f"rank {climb.factor.shape[1]} on the way"
+            return Searched(task, cut_short(task, end))
+
+    def _by_rank(self, climb: Climb) -> Searched:
+        """Exact data first, then data of a low rank with noise, then all others."""
+        guess = rank_of_blocks(self.observations, self.rng)
+        if guess is not None and self._counted(guess):
+            task, attempts = self.at_rank(guess)
             if attempts.outcome.verdict.code in (Stop.FITTED, *CUT_SHORT):
                 return Searched(task, attempts)
         ladder = climb.ladder()
-        if ladder.rank is not None:
-            found = _at(ladder, observations, at_rank, rng)
-            if found is not None:
-                return found
-        if not _may_be_rehearsed(observations):
-            return Searched(*at_rank(ladder.rank or 1), ladder=ladder)
-        chosen = _in_an_order_of_its_own(observations, rng)
-        return Searched(chosen=chosen, rehearsal=chosen.rehearsal, ladder=ladder)
-    except (OutOfTime, KeyboardInterrupt) as end:
-        task = started(climb.factor.shape[1])
-        task.journal.factor, task.journal.start = climb.factor, f"rank {climb.factor.shape[1]} on the way"
-        return Searched(task, cut_short(task, end))
+        found = None if ladder.rank is None else self._at(ladder)
+        if found is not None:
+            return found
+        if not self._may_be_rehearsed():
+            return Searched(*self.at_rank(ladder.rank or 1), ladder=ladder)
+        return replace(self._chosen(self._menu(self.observations)), ladder=ladder)
+
+    @property
+    def _as_data(self) -> bool:
+        return self.diagonal in ("auto", "data")
+
+    def _menu(self, observations: Observations) -> list[list[Candidate]]:
+        return menu_for(observations, ("data", "limit") if self.diagonal == "auto" else (self.diagonal,))
+
+    def _counted(self, rank: int) -> bool:
+        """Whether there are more equations than unknowns."""
+        unknowns, pairs = unknowns_and_pairs(PSDProblem(self.observations, rank))
+        return unknowns < pairs
+
+    def _at(self, ladder: Ladder) -> Searched | None:
+        """The answer at the rank that is enough; None if it is not one after all."""
+        assert ladder.rank is not None
+        task, attempts = self.at_rank(ladder.rank)
+        code = attempts.outcome.verdict.code
+        if code in (Stop.FITTED, *CUT_SHORT) or (code is Stop.FITTED_TO_NOISE and not self._may_be_rehearsed()):
+            return Searched(task, attempts, ladder=ladder)
+        if code is not Stop.FITTED_TO_NOISE:
+            return None
+        problem, point = attempts.problem or task.problem, attempts.outcome.point
+        noise = point.loss.noise if point.loss is not None else None
+        if noise is None:  # of squares
+            noise = problem.misfit(point.value) / np.sqrt(problem.observations.count) * problem.unit
+        shown = self._rehearsed(sorted({rung.rank for rung in ladder.rungs if rung.rank <= ladder.rank}))
+        steady = shown.best.rank == ladder.rank and shown.best.sigmas[0] <= PATH_REHEARSED * float(noise)
+        if not (steady and shown.best.diagonal == "data" and shown.extrapolates and shown.damping == 1):
+            return None
+        return Searched(task, attempts, rehearsal=shown, ladder=ladder)
+
+    def _rehearsed(self, ranks: list[int]) -> Rehearsal:
+        """Some ranks; the last also with the diagonal as a limit, where one may choose: it may be no data."""
+        path = [Candidate(rank) for rank in ranks]
+        if self.observations.diagonal_seen and self.diagonal == "auto":
+            path.append(replace(path[-1], diagonal="limit"))
+        return chosen_from([path], self.observations, self.rng, unless_alike=len(ranks) - 1).rehearsal
+
+    def _may_be_rehearsed(self) -> bool:
+        """Whether there are pairs enough to hide some on purpose."""
+        _, pairs = unknowns_and_pairs(PSDProblem(self.observations, 1))
+        return self.observations.size >= ENOUGH_ROWS and pairs - self.observations.size >= ENOUGH_PAIRS
+
+    def _require_rehearsal(self) -> None:
+        if not self._may_be_rehearsed():
+            raise InputError(
+                f"diagonal={self.diagonal!r} needs a rehearsal, and that needs {ENOUGH_ROWS} rows and {ENOUGH_PAIRS} "
+                f"seen pairs beside the diagonal at least, got {self.observations.size} rows; drop diagonal="
+            )
+
+    def _chosen(self, menu: list[list[Candidate]], *, last: bool = False) -> Searched:
+        """The model that forecasts best, or the last; the rows of a small matrix are sorted first.
+
+        So their order does not matter.
+        """
+        kept = len(menu[0]) - 1 if last else None
+        if self.observations.size > CANONICAL:
+            chosen = chosen_from(menu, self.observations, self.rng, only=kept)
+            return Searched(chosen=chosen, rehearsal=chosen.rehearsal)
+        order = canonical_order(self.observations)
+        inner = replace(self.observations.reordered(order), said=self.observations.said)
+        chosen = chosen_from(menu, inner, self.rng, only=kept)
+        factor = np.empty_like(chosen.fitted.factor)
+        factor[order] = chosen.fitted.factor
+        chosen = replace(chosen, fitted=replace(chosen.fitted, factor=factor))
+        return Searched(chosen=chosen, rehearsal=chosen.rehearsal)
 
 
-def _counted(observations: Observations, rank: int) -> bool:
-    """Whether there are more equations than unknowns."""
-    unknowns, pairs = unknowns_and_pairs(PSDProblem(observations, rank))
-    return unknowns < pairs
-
-
-def _at(ladder: Ladder, observations: Observations, at_rank: AtRank, rng: np.random.Generator) -> Searched | None:
-    """The answer at the rank that is enough; None if it is not one after all."""
-    assert ladder.rank is not None
-    task, attempts = at_rank(ladder.rank)
-    code = attempts.outcome.verdict.code
-    if code in (Stop.FITTED, *CUT_SHORT) or (code is Stop.FITTED_TO_NOISE and not _may_be_rehearsed(observations)):
-        return Searched(task, attempts, ladder=ladder)
-    if code is not Stop.FITTED_TO_NOISE:
-        return None
-    problem, point = attempts.problem or task.problem, attempts.outcome.point
-    noise = point.loss.noise if point.loss is not None else None
-    if noise is None:  # of squares
-        noise = problem.misfit(point.value) / np.sqrt(problem.observations.count) * problem.unit
-    shown = _rehearsed(ladder, observations, rng)
-    steady = shown.best.rank == ladder.rank and shown.best.sigmas[0] <= PATH_REHEARSED * float(noise)
-    if not (steady and shown.best.diagonal == "data" and shown.extrapolates and shown.damping == 1):
-        return None
-    return Searched(task, attempts, rehearsal=shown, ladder=ladder)
-
-
-def _rehearsed(ladder: Ladder, observations: Observations, rng: np.random.Generator) -> Rehearsal:
-    """All ranks up to the one that is enough; that one also with the diagonal as a limit, which may not be data."""
-    ranks = sorted({rung.rank for rung in ladder.rungs if rung.rank <= (ladder.rank or 1)})
-    path = [Candidate(rank) for rank in ranks]
-    path += [replace(path[-1], diagonal="limit")] if observations.diagonal_seen else []
-    return chosen_from([path], observations, rng, unless_alike=len(ranks) - 1).rehearsal
-
-
-def _may_be_rehearsed(observations: Observations) -> bool:
-    """Whether there are pairs enough to hide some on purpose."""
-    _, pairs = unknowns_and_pairs(PSDProblem(observations, 1))
-    return observations.size >= ENOUGH_ROWS and pairs - observations.size >= ENOUGH_PAIRS
-
-
-def _in_an_order_of_its_own(observations: Observations, rng: np.random.Generator) -> Chosen:
-    """The model that is chosen; the rows of a small matrix are sorted first, so that their order does not matter."""
-    if observations.size > CANONICAL:
-        return chosen_from(menu_for(observations), observations, rng)
-    order = canonical_order(observations)
-    inner = replace(observations.reordered(order), said=observations.said)
-    found = chosen_from(menu_for(inner), inner, rng)
-    factor = np.empty_like(found.fitted.factor)
-    factor[order] = found.fitted.factor
-    fit: Fitted = replace(found.fitted, factor=factor)
-    return replace(found, fitted=fit)
+def _up_to(rank: int) -> list[int]:
+    """1, 2, 4 … and the rank: a path to it."""
+    return sorted({*(2**k for k in range(rank.bit_length()) if 2**k < rank), rank})

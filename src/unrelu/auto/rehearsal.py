@@ -241,7 +241,7 @@ class _Pairs:
             (low, high), other = (observations.limits.at(a, b, shape).hull for a, b in ((i, j), (j, i)))
             # Of a pair both ways round are known: the narrower ends count.
             low, high = np.maximum(low, other[0]), np.minimum(high, other[1])
-        known = known | ~np.isnan(values)
+        known = (known & (np.isfinite(low) | np.isfinite(high))) | ~np.isnan(values)
         return cls(i[known], j[known], values[known], (low[known], high[known]))
 
     @property

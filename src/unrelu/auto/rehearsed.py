@@ -126,12 +126,13 @@ class Rehearsal:
     def expectation(self, fit: Floats, ends: tuple[Any, Any], sigma: float) -> Floats:
         """Of entries with this fit, around which the noise is ``sigma``.
 
-        Not that of :meth:`forecast`: its spread holds what the model gets wrong, which has no reason to be on one side.
+        Not that of :meth:`forecast`: part of its spread is what the model gets wrong, which has no reason to be on one
+        side. Half way between the noise and the error of the nearest rehearsal, by their logarithms, forecasts best.
         """
         if not self.extrapolates:
             return self.without_structure(fit, ends).expectation()
         means = damped(np.asarray(fit, np.float64), ends, self.side, self.damping)
-        return Predictive(means, sigma, Ends(ends)).expectation()
+        return Predictive(means, float(np.sqrt(sigma * self.best.sigmas[0])), Ends(ends)).expectation()
 
     def __str__(self) -> str:
         hidden = ", ".join(f"{level.share:.0%}" for level in self.levels)

@@ -154,3 +154,18 @@ def test_what_cannot_be_is_said_in_a_sentence(options, words):
 def test_a_diagonal_that_is_no_data_needs_rows_to_rehearse_with():
     with pytest.raises(unrelu.InputError, match="needs a rehearsal"):
         unrelu.complete(np.eye(3), diagonal="limit")
+    with pytest.raises(unrelu.InputError, match="hides some of what was seen"):
+        unrelu.rehearse(np.eye(3))
+
+
+def test_a_rehearsal_by_itself_says_what_a_completion_would():
+    _, X, cut = real_like()
+    found = unrelu.complete(X, threshold=cut, rng=0)
+    shown = unrelu.rehearse(X, threshold=cut, rng=0)
+    assert str(shown.best) == str(found.rehearsal.best)
+    np.testing.assert_allclose(shown.sigma, found.rehearsal.sigma, rtol=1e-3)  # its rows are in another order
+    one = unrelu.rehearse(X, 3, threshold=cut, diagonal="limit", rng=0)
+    assert [trial.rank for trial in one.trials] == [1, 2, 3]
+    assert one.best.rank == 3
+    with pytest.raises(unrelu.InputError, match="diagonal"):
+        unrelu.rehearse(X, threshold=cut, diagonal="none")

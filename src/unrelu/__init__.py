@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from unrelu.auto.rehearsed import Rehearsal
     from unrelu.auto.strategy import Auto, Strategy
     from unrelu.base.errors import CompletionWarning, InputError
     from unrelu.certify import certify
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     )
     from unrelu.model.factors import Factors, Symmetric, TwoSided
     from unrelu.model.losses import Censored, Loss, Observed, OneSided
+    from unrelu.rehearse import rehearse
     from unrelu.results.certificate import Certificate
     from unrelu.results.comparison import Comparison
     from unrelu.results.completion import Completion
@@ -134,6 +136,7 @@ __all__ = [
     "RankIncreasing",
     "Record",
     "RectangularCompletion",
+    "Rehearsal",
     "RelativeGradientNormBelow",
     "ScaledGD",
     "Shrinking",
@@ -158,11 +161,13 @@ __all__ = [
     "complete_distances",
     "complete_rectangular",
     "complete_table",
+    "rehearse",
 ]
 
 # Where the names live. They are loaded when first asked for: the command must be able to obey Ctrl-C before NumPy is
 # there, which takes a second, and who wants one name need not wait for scikit-learn.
 _HOMES = {
+    "auto.rehearsed": "Rehearsal",
     "auto.strategy": "Auto Strategy",
     "base.errors": "CompletionWarning InputError",
     "certify": "certify",
@@ -182,6 +187,7 @@ _HOMES = {
     "Stagnation",
     "model.factors": "Factors Symmetric TwoSided",
     "model.losses": "Censored Loss Observed OneSided",
+    "rehearse": "rehearse",
     "results.certificate": "Certificate",
     "results.comparison": "Comparison",
     "results.completion": "Completion",

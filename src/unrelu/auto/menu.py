@@ -71,8 +71,9 @@ def chosen_from(
     *,
     unless_alike: int | None = None,
     only: int | None = None,
+    fit: bool = True,
 ) -> Chosen:
-    """Rehearse all models, and fit the one that forecasts best.
+    """Rehearse all models, and fit the one that forecasts best, unless only the rehearsal is asked for.
 
     ``unless_alike`` is the position of a model that is preferred to others which forecast hardly better, ``only`` of
     one that is preferred to all.
@@ -82,7 +83,7 @@ def chosen_from(
     try:
         for path in menu:
             trying.along(path)
-        found = trying.fitted()
+        found = trying.fitted() if fit else trying.best.fits[0]
     except (OutOfTime, KeyboardInterrupt) as end:
         if not trying.tried:
             raise

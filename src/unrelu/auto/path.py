@@ -27,7 +27,7 @@ from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.loop.history import Stop
 from unrelu.problems.psd import PSDProblem
 
-__all__ = ["Search", "Searched"]
+__all__ = ["Search", "Searched", "rehearsed"]
 
 # Distinct pairs beside the diagonal, and rows, with which a rehearsal can be held.
 ENOUGH_PAIRS, ENOUGH_ROWS = 20, 6
@@ -159,19 +159,13 @@ class Search:
         path = [Candidate(rank) for rank in ranks]
         if self.observations.diagonal_seen and self.diagonal == "auto":
             path.append(replace(path[-1], diagonal="limit"))
-        return chosen_from([path], self.observations, self.rng, unless_alike=len(ranks) - 1).rehearsal
+        return chosen_from([path], self.observations, self.rng, unless_alike=len(ranks) - 1, fit=False).rehearsal
 
     def _may_be_rehearsed(self) -> bool:
-        """Whether there are pairs enough to hide some on purpose."""
-        _, pairs = unknowns_and_pairs(PSDProblem(self.observations, 1))
-        return self.observations.size >= ENOUGH_ROWS and pairs - self.observations.size >= ENOUGH_PAIRS
+        return _enough(self.observations)
 
     def _require_rehearsal(self) -> None:
-        if not self._may_be_rehearsed():
-            raise InputError(
-                f"diagonal={self.diagonal!r} needs a rehearsal, and that needs {ENOUGH_ROWS} rows and {ENOUGH_PAIRS} "
-                f"seen pairs beside the diagonal at least, got {self.observations.size} rows; drop diagonal="
-            )
+        _require_enough(self.observations, f"diagonal={self.diagonal!r} needs a rehearsal", "; drop diagonal=")
 
     def _chosen(self, menu: list[list[Candidate]], *, last: bool = False) -> Searched:
         """The model that forecasts best, or the last; the rows of a small matrix are sorted first.
@@ -189,6 +183,35 @@ class Search:
         factor[order] = chosen.fitted.factor
         chosen = replace(chosen, fitted=replace(chosen.fitted, factor=factor))
         return Searched(chosen=chosen, rehearsal=chosen.rehearsal)
+
+
+def rehearsed(observations: Observations, rank: int | None, diagonal: str, rng: np.random.Generator) -> Rehearsal:
+    """What a rehearsal of one rank, with smaller ones on the way, or of all models shows; nothing is fitted after it."""
+    _require_enough(observations, "a rehearsal hides some of what was seen", "")
+    if rank is None:
+        menu = menu_for(observations, ("data", "limit") if diagonal == "auto" else (diagonal,))
+        return chosen_from(menu, observations, rng, fit=False).rehearsal
+    path = [Candidate(one, 0.0, "data" if diagonal == "auto" else diagonal) for one in _up_to(rank)]
+    last = len(path) - 1
+    if observations.diagonal_seen and diagonal == "auto":
+        path.append(replace(path[-1], diagonal="limit"))
+        return chosen_from([path], observations, rng, unless_alike=last, fit=False).rehearsal
+    return chosen_from([path], observations, rng, only=last, fit=False).rehearsal
+
+
+def _enough(observations: Observations) -> bool:
+    """Whether there are pairs enough to hide some on purpose."""
+    _, pairs = unknowns_and_pairs(PSDProblem(observations, 1))
+    return observations.size >= ENOUGH_ROWS and pairs - observations.size >= ENOUGH_PAIRS
+
+
+def _require_enough(observations: Observations, why: str, advice: str) -> None:
+    if not _enough(observations):
+        _, pairs = unknowns_and_pairs(PSDProblem(observations, 1))
+        raise InputError(
+            f"{why}, and that needs {ENOUGH_ROWS} rows and {ENOUGH_PAIRS} seen pairs beyond their number at least, got "
+            f"{observations.size} rows and {pairs} pairs{advice}"
+        )
 
 
 def _up_to(rank: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""The front door of the rehearsal: how well could entries beyond the threshold be forecast?"""
+"""The front door of the rehearsal: how well could entries beyond the threshold be forecast."""
 
 from __future__ import annotations
 

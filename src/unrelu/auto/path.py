@@ -186,7 +186,7 @@ class Search:
 
 
 def rehearsed(observations: Observations, rank: int | None, diagonal: str, rng: np.random.Generator) -> Rehearsal:
-    """What a rehearsal of one rank, with smaller ones on the way, or of all models shows; nothing is fitted after it."""
+    """What a rehearsal of one rank, with smaller ones on the way, or of all models shows; nothing is fitted then."""
     _require_enough(observations, "a rehearsal hides some of what was seen", "")
     if rank is None:
         menu = menu_for(observations, ("data", "limit") if diagonal == "auto" else (diagonal,))

@@ -115,6 +115,14 @@ def test_what_absence_contradicts_is_no_noise():
     assert not completion.determined.any()
 
 
+def test_what_absence_contradicts_is_no_noise_where_a_block_shows_that_there_is_none():
+    """Two pieces that never see each other, each fitted to rounding; drawn by the soak, which found it."""
+    instance = drawn("contradictory:14000:45")
+    completion = unrelu.complete(instance.data, rng=0, **instance.options)
+    assert completion.verdict.code is Stop.STATIONARY
+    assert unrelu.complete(instance.data, rank=2, threshold=None, rng=0).residual < 1e-14
+
+
 @pytest.mark.parametrize(("n", "rank"), [(31, 4), (34, 2)])
 def test_exact_data_with_false_absence_are_no_noise_to_a_likelihood(n, rank):
     """A fifth of the pairs are hidden at random, though the threshold says they lie below zero."""

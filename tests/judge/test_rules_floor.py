@@ -82,3 +82,10 @@ def test_blocks_of_one_row_more_than_the_rank_tell_nothing_however_many():
     for k in range(12):
         X[4 * k : 4 * k + 4, 4 * k : 4 * k + 4] = gram(4, 3, k, 0.1)
     assert floor_of(X, 3).noise is None
+
+
+@pytest.mark.parametrize(
+    ("noise", "beyond", "none"), [(1e-16, 1e-16, True), (1e-3, 1e-16, False), (1e-16, 1e-3, False), (None, 0.0, False)]
+)
+def test_blocks_show_no_noise_if_rounding_is_all_that_they_leave(noise, beyond, none):
+    assert Floor(noise, beyond, 20, 1e-12).shows_no_noise is none

@@ -203,8 +203,10 @@ class _Search:
 
     def _silent(self) -> bool:
         """Whether blocks were asked and say nothing, and enough was tried to ask further."""
-        silent = self.floor is not None and self.floor.noise is None
-        return silent and not self.past_the_limit and self._ten_times()
+        return self._to_ask_further() and self.floor is not None and self.floor.noise is None
+
+    def _to_ask_further(self) -> bool:
+        return not self.past_the_limit and self._ten_times()
 
     def _gain(self) -> float | None:
         assert self.best is not None
@@ -213,8 +215,11 @@ class _Search:
         return gain_of_next_rank(self.problem, self.best.point.factor, self.task.rng)
 
     def _contradicted(self) -> bool:
+        """Asked where blocks say nothing, and where they say that there is no noise though the fit leaves some."""
         assert self.best is not None
-        if not self._silent() or not self._few_unknowns or noiseless(self.problem, self.best.point.value):
+        if not self._to_ask_further() or not self._few_unknowns or noiseless(self.problem, self.best.point.value):
+            return False
+        if self.floor is None or not (self.floor.noise is None or self.floor.shows_no_noise):
             return False
         gain = gain_without_absence(self.problem, self.best.point.factor, self.task.rng)
         return gain is not None and gain > NEXT_RANK_FAR_BETTER

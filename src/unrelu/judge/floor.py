@@ -92,6 +92,11 @@ class Floor:
         return FLOOR_MARGIN * (1 + FLOOR_ERRORS / float(np.sqrt(2 * max(self.entries, 1))))
 
     @property
+    def shows_no_noise(self) -> bool:
+        """Whether the blocks are of this rank to rounding."""
+        return self.noise is not None and max(self.noise, self.beyond) <= self.rounding
+
+    @property
     def shows_rank(self) -> bool:
         """Whether the blocks have eigenvalues beyond the rank that noise does not explain."""
         if self.noise is None or self.beyond <= self.rounding:

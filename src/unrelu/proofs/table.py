@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import checkpoint, phase
-from unrelu.base.tolerances import TABLE_AGREES, TABLE_GLUED, TABLE_PLACED, TABLE_UNFINISHED
+from unrelu.base.tolerances import TABLE_AGREES, TABLE_DUST, TABLE_PLACED, TABLE_UNFINISHED
 from unrelu.data.canonical import canonical_order
 from unrelu.data.observations import Observations
 from unrelu.placing.table import TablePlacement, placed_from, table_blocks, table_values
 from unrelu.proofs.determinacy import GENERIC, LEVELS, NO, PROVED
+from unrelu.proofs.table_gluing import joined
 
 __all__ = ["TableDeterminacy", "determine_table"]
 
@@ -21,8 +22,6 @@ __all__ = ["TableDeterminacy", "determine_table"]
 MOST_SORTED = 300
 # Bodies that are looked for, and blocks that each is looked for from.
 BODIES, BLOCKS = 6, 24
-# Equations between two bodies that are looked at, as a multiple of the unknowns: if these do not span, few others do.
-ENOUGH = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,13 +100,17 @@ def _determined(
     scale = np.linalg.norm(factor[:cut], axis=1)[:, None] * np.linalg.norm(factor[cut:], axis=1)
     agrees = exact and bool((off <= TABLE_AGREES[observations.dtype.name] * np.maximum(scale, scale.mean())).all())
     known = values if exact else np.where(np.isnan(values), np.nan, fit)
-    placed = _bodies(known, rank, rng, float(np.finfo(observations.dtype).eps))
+    eps = float(np.finfo(observations.dtype).eps)
+    known = _without_dust(known, eps)
+    placed = _bodies(known, rank, rng, eps)
     if exact and not agrees:  # the fit is not finished: where rows are nearly dependent it may be far off
         placed = [body for body in placed if _meets(body, fit, scale, cut)]
-    bodies, glued = _joined(values, placed, factor, cut)
+    bodies, glued = joined(known, placed, eps)
+    if exact and not agrees:
+        bodies = [body for body in bodies if _meets(body, fit, scale, cut)]
     rank_of, components = nothing.rank_of.copy(), nothing.components.copy()
     for number, body in enumerate(bodies):
-        fresh = body & (components < 0)
+        fresh = body.placed & (components < 0)
         rank_of[fresh], components[fresh] = PROVED if agrees else GENERIC, number
     proofs = () if not bodies else ("direct", "gluing") if glued else ("direct",)
     return TableDeterminacy(rank_of, components, proofs, agrees)
@@ -154,43 +157,9 @@ def _sound(placement: TablePlacement) -> TablePlacement:
     return TablePlacement(placement.factor, sound, placement.bound, placement.seed)
 
 
-def _joined(values: Floats, bodies: list[TablePlacement], factor: Floats, cut: int) -> tuple[list[Bools], bool]:
-    """Bodies as sets of rows and columns; two become one where linear equations leave one frame between them."""
-    sets = [body.placed.copy() for body in bodies]
-    seen, glued, k = ~np.isnan(values), False, 1
-    while sets and k < len(sets):
-        if _one_frame(seen, (sets[0], sets[k]), factor, cut):
-            sets[0] |= sets.pop(k)
-            glued, k = True, 1
-        else:
-            k += 1
-    return sorted(sets, key=lambda body: -int(body.sum())), glued
-
-
-def _one_frame(seen: Bools, bodies: tuple[Bools, Bools], factor: Floats, cut: int) -> bool:
-    """Whether r² independent equations say how one body lies to the other.
-
-    With H the r×r matrix between their frames, an entry in a row of the first and a column of the second is linear in
-    H, and a column of both is r equations. The same holds for H⁻¹ with the bodies exchanged, and with rows for columns.
-    """
-    tables = ((seen, slice(0, cut), slice(cut, None)), (seen.T, slice(cut, None), slice(0, cut)))
-    for table, rows, cols in tables:
-        for one, other in (bodies, bodies[::-1]):
-            both = one[cols] & other[cols]
-            i, j = np.nonzero(table & one[rows, None] & (other[cols] & ~both)[None, :])
-            if _spanning(factor[rows][i], factor[cols][j], factor[cols][both]):
-                return True
-    return False
-
-
-def _spanning(left: Floats, right: Floats, shared: Floats) -> bool:
-    """Whether the products l rᵀ, and every shared row against each of r unit vectors, span all r×r matrices."""
-    rank = left.shape[1]
-    some = slice(0, ENOUGH * rank * rank)
-    products = (left[some, :, None] * right[some, None, :]).reshape(-1, rank * rank)
-    whole = np.kron(np.eye(rank), shared[: ENOUGH * rank])
-    parts = [part / np.linalg.norm(part) for part in (products, whole) if part.size and part.any()]
-    if sum(map(len, parts)) < rank * rank:
-        return False
-    singular = np.linalg.svd(np.vstack(parts), compute_uv=False)
-    return bool(singular[rank * rank - 1] > TABLE_GLUED * singular[0])
+def _without_dust(values: Floats, eps: float) -> Floats:
+    """With zeros for rows and columns of which only the rounding of larger entries was seen: it has no direction."""
+    sizes = np.abs(np.where(np.isnan(values), 0.0, values))
+    least = TABLE_DUST * eps * float(np.sqrt(np.mean(sizes[~np.isnan(values)] ** 2))) if sizes.any() else 0.0
+    dust = (sizes.max(axis=1, initial=0.0) <= least)[:, None] | (sizes.max(axis=0, initial=0.0) <= least)
+    return np.where(dust & ~np.isnan(values), 0.0, values)

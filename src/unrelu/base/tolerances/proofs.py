@@ -195,5 +195,8 @@ TABLE_UNFINISHED = 1e-4
 # A row or column is placed if rounding moves it by no more than this share of its length; a block starts a body if its
 # r-th singular value is above this share of its first.
 TABLE_PLACED = 1e-6
+# A row or column is zero if no seen entry of it is beyond so many roundings of the root mean square of all: sums of
+# dozens of products leave that where zeros belong.
+TABLE_DUST = 64.0
 # Two bodies have one frame if the equations between them have no direction weaker than this share of the strongest.
 TABLE_GLUED = 1e-6

@@ -138,6 +138,9 @@ class Search:
     def _at(self, ladder: Ladder) -> Searched | None:
         """The answer at the rank that is enough; None if it is not one after all."""
         assert ladder.rank is not None
+        found = self._from(ladder)
+        if found is not None:
+            return found
         task, attempts = self.at_rank(ladder.rank)
         code = attempts.outcome.verdict.code
         if code in (Stop.FITTED, *CUT_SHORT) or (code is Stop.FITTED_TO_NOISE and not self._may_be_rehearsed()):
@@ -153,6 +156,18 @@ class Search:
         if not (steady and shown.best.diagonal == "data" and shown.extrapolates and shown.damping == 1):
             return None
         return Searched(task, attempts, rehearsal=shown, ladder=ladder)
+
+    def _from(self, ladder: Ladder) -> Searched | None:
+        """The answer of exact data from the fit that was found on the way; None if that has not all its digits."""
+        if ladder.leaves != "rounding" or ladder.factor is None or ladder.rank is None:
+            return None
+        task = self.started(ladder.rank)
+        plain = task.problem.simpler or task.problem
+        inner = replace(task, problem=plain)
+        attempts = inner.answer(inner.attempt("ranks on the way", ladder.factor))
+        if attempts.outcome.verdict.code is not Stop.FITTED:
+            return None
+        return Searched(inner, replace(attempts, problem=plain), ladder=ladder)
 
     def _rehearsed(self, ranks: list[int]) -> Rehearsal:
         """Some ranks; the last also with the diagonal as a limit, where one may choose: it may be no data."""

@@ -59,7 +59,7 @@ class Rung:
         return self.leaves != "more"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ladder:
     """All ranks that were fitted, in order, and the smallest that is enough; None if there is none.
 
@@ -73,6 +73,7 @@ class Ladder:
 
     rungs: tuple[Rung, ...]
     rank: int | None
+    factor: Array | None = None  # of that rank, in units
 
     @property
     def leaves(self) -> str:
@@ -116,8 +117,8 @@ class Climb:
         for rank in self.ranks():
             factor, rung = self.fitted(rank, self.factor)
             if rung.enough:
-                rank = self.down(below, rank, factor)
-                return Ladder(tuple(self.rungs), rank)
+                rank, factor = self.down(below, rank, factor)
+                return Ladder(tuple(self.rungs), rank, factor)
             below = rank
         return Ladder(tuple(self.rungs), None)
 
@@ -158,8 +159,8 @@ class Climb:
             problem = begun
         return "noise" if Leftover.of(problem, point).noise_only else "more"
 
-    def down(self, below: int, rank: int, factor: Array) -> int:
-        """The smallest rank above ``below`` that is enough, from the fit of one that is."""
+    def down(self, below: int, rank: int, factor: Array) -> tuple[int, Array]:
+        """The smallest rank above ``below`` that is enough, with its fit, from the fit of one that is."""
         tried = self._numerical_rank(factor)
         while rank - below > 1:
             tried = tried if below < tried < rank else (below + rank + 1) // 2
@@ -170,7 +171,7 @@ class Climb:
                 below = tried
             # What has few columns too many has few: the next one down is asked first.
             tried = rank - 1 if rung.enough and rung.leaves == "rounding" else 0
-        return rank
+        return rank, factor
 
     def _numerical_rank(self, factor: Array) -> int:
         """Columns that are more than what the fit misses."""

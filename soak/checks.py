@@ -11,7 +11,7 @@ from scipy.stats import norm, t
 from soak.answer import Answer
 from soak.instance import DISTANCES, Instance
 
-__all__ = ["CHECKS", "COMPARISONS", "compared", "coverage", "failures", "found", "off", "right_rows"]
+__all__ = ["CHECKS", "COMPARISONS", "compared", "coverage", "failures", "found", "interchangeable", "off", "right_rows"]
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -283,13 +283,29 @@ def rows(instance: Instance, answer: Answer, other: Answer) -> str | None:
     if answer.determined is None or other.determined is None:
         return None
     changed = np.flatnonzero(answer.determined != other.determined)
-    # Rows that repeat each other exactly may stand for each other.
+    # Rows that repeat each other exactly may stand for each other, and so may those that the data do not tell apart.
     _, same = np.unique(instance.planted, axis=0, return_inverse=True)
-    counts_of = [np.bincount(same.ravel(), one.determined.astype(float)) for one in (answer, other)]
-    if np.array_equal(*counts_of):
-        return None
+    for alike in (same.ravel(), interchangeable(instance)) if changed.size else ():
+        counts_of = [np.bincount(alike, one.determined.astype(float)) for one in (answer, other)]
+        if np.array_equal(*counts_of):
+            return None
     counts = f"{int(answer.determined.sum())} and {int(other.determined.sum())}"
     return f"rows {changed.tolist()[:8]} changed ({counts} determined)" if changed.size else None
+
+
+def interchangeable(instance: Instance) -> NDArray[np.intp]:
+    """A number that rows share if the data stay as they are when two of them change places."""
+    parts = [instance.values(), *(np.asarray(one) for one in instance.options.values() if np.ndim(one) == 2)]
+    alike = np.arange(instance.size)
+    for i in range(instance.size):
+        for j in np.unique(alike[:i]):
+            swapped = np.arange(instance.size)
+            swapped[[i, j]] = j, i
+            grid = np.ix_(swapped, swapped)
+            if all(np.array_equal(part[grid], part, equal_nan=part.dtype.kind == "f") for part in parts):
+                alike[i] = j
+                break
+    return alike
 
 
 @comparison

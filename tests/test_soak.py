@@ -14,7 +14,7 @@ from soak import baseline, trial
 from soak.__main__ import main
 from soak.answer import Answer, asked
 from soak.catalogue import ALL, OFTEN, drawn, schedule
-from soak.checks import CHECKS, compared, coverage, found, limit, right_rows
+from soak.checks import CHECKS, compared, coverage, found, interchangeable, limit, right_rows
 from soak.instance import DISTANCES, EXACT, NOISY, Instance
 from soak.reported import KNOWN
 from soak.runner import run
@@ -196,6 +196,27 @@ def test_noisy_places_are_aligned_before_they_are_compared():
 def test_what_changes_between_two_answers_is_named(changes, word):
     assert compared(instance(), answer(), answer()) is None
     assert compared(instance(), answer(), answer(**changes)).startswith(word)
+
+
+def test_points_that_the_data_do_not_tell_apart_may_stand_for_each_other():
+    """Each of the points 3 and 5 is determined with 1, 2 and 4, of which both have the same distances; not both are."""
+    case = drawn("distances-grid:14000:67")
+    assert interchangeable(case).tolist() == [0, 1, 1, 3, 4, 3]
+
+    def said(*rows):
+        determined = np.isin(np.arange(6), rows)
+        return Answer(values=case.truth, determined=determined, components=np.zeros(6, int))
+
+    one, other = said(1, 2, 3, 4), said(1, 2, 4, 5)
+    assert compared(case, one, other) is None
+    assert compared(case, one, said(1, 2, 3, 5)).startswith("rows")  # 4 is nearer to all of them
+    assert compared(case, one, said(1, 2, 3, 4, 5)).startswith("rows")
+    told = case.values()
+    told[3, 4] = told[4, 3] = 1.5
+    assert compared(replace(case, data=told), one, other).startswith("rows")
+    unlike = {**case.options, "unknown": np.arange(36).reshape(6, 6)}
+    assert compared(replace(case, options=unlike), one, other).startswith("rows")
+    assert trial.trial(case.name)["findings"] == {}
 
 
 def of(case):

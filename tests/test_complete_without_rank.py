@@ -66,6 +66,33 @@ def test_other_data_give_forecasts_that_cover():
         found.standard_errors(0, 1)
 
 
+def test_entries_that_exact_data_leave_open_are_filled_as_anyone_would(tmp_path):
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((60, 2))
+    M = U @ U.T
+    M[50:, :50] = -1.0 - rng.random((10, 50))
+    M[:50, 50:] = M[50:, :50].T
+    X = kept(M)  # two pieces that never see each other
+    with pytest.warns(unrelu.CompletionWarning):
+        found = unrelu.complete(X, rng=0)
+    assert found.verdict.code is Stop.FITTED
+    i, j = np.nonzero(~(found.determined[:, None] & found.determined) & np.isnan(X))
+    across = (i < 50) != (j < 50)
+    i, j = i[across], j[across]
+    filled = found.filled()
+    assert np.ptp(filled[i, j]) < 1e-12
+    assert -3 < filled[i[0], j[0]] < 0
+    low, high = found.predict(i, j)
+    assert np.isfinite(low).all()
+    assert (high <= 0).all()
+    named = unrelu.complete(X, 2, rng=0)
+    assert named.alone is None
+    assert np.abs(named.filled()[i, j] - filled[i, j]).min() > 0.1
+    found.save(tmp_path / "found.npz")
+    again = unrelu.Completion.load(tmp_path / "found.npz")
+    assert (again.alone.mean, again.alone.sigma) == (found.alone.mean, found.alone.sigma)
+
+
 def test_forecasts_are_saved(tmp_path):
     _, X, cut = real_like()
     found = unrelu.complete(X, threshold=cut, rng=0)

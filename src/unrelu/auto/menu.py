@@ -177,8 +177,7 @@ class _Trying:
         sigma = float(np.sqrt(sigmas[0] * sigmas[-1]))
         spread = sigma if damping == 1 else float(sigmas[-1] * np.clip(steps, 1, MENU_GROWS))
         steady = damping == 1 or steps <= MENU_UNSTEADY
-        gain = float(sum(gains))
-        extrapolates = bool(min(gains) > 0 and gain >= MENU_GAIN and steady)
+        extrapolates = bool(min(gains) > 0 and sum(gains) >= MENU_GAIN and steady)
         side = hidden_side(self.observations)
         none = alone(self.observations, self.rng)
         shown = tuple(
@@ -186,7 +185,7 @@ class _Trying:
             for level, mean, sigma in zip(self.levels, means, sigmas, strict=True)
         )
         trials = tuple(one.trial for one in self.tried)
-        return Rehearsal(trials, self.tried.index(best), shown, sigma, spread, damping, gain, none, side, extrapolates)
+        return Rehearsal(trials, self.tried.index(best), shown, sigma, spread, damping, gains, none, side, extrapolates)
 
     def _damping(self, means: list[Floats], trial: Trial) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
         """The share of its way that a forecast should go, with gains and errors then: all, unless less is better."""

@@ -14,18 +14,23 @@ import numpy as np
 
 from unrelu.auto.candidates import Candidate
 from unrelu.auto.menu import Chosen, chosen_from, menu_for
-from unrelu.auto.ranks import Climb, Ladder, rank_of_blocks
+from unrelu.auto.ranks import ON_THE_WAY, Climb, Ladder, rank_of_blocks
+from unrelu.auto.rehearsal import NoStructure, alone
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.auto.solving import CANONICAL, cut_short
 from unrelu.auto.task import CUT_SHORT, Attempts, Task
 from unrelu.base.budget import OutOfTime
 from unrelu.base.errors import InputError
-from unrelu.base.tolerances import PATH_REHEARSED
+from unrelu.base.tolerances import PATH_REHEARSED, RANKS_NEAR, RANKS_ROUNDING
 from unrelu.data.canonical import canonical_order
 from unrelu.data.observations import Observations
 from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.loop.history import Stop
+from unrelu.loop.run import run
+from unrelu.model.losses import squared_loss
+from unrelu.placing.placement import best_placement
 from unrelu.problems.psd import PSDProblem
+from unrelu.solvers import GaussNewton
 
 __all__ = ["Search", "Searched", "rehearsed"]
 
@@ -49,6 +54,8 @@ class Searched:
         What was rehearsed; of exact data nothing is.
     ladder : Ladder or None
         The ranks that were fitted on the way.
+    alone : NoStructure or None
+        What is known of an entry that nothing else determines; None where a rank was named.
     """
 
     task: Task | None = None
@@ -56,6 +63,7 @@ class Searched:
     chosen: Chosen | None = None
     rehearsal: Rehearsal | None = None
     ladder: Ladder | None = None
+    alone: NoStructure | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +110,9 @@ class Search:
             if not self._as_data:
                 self._require_rehearsal()
                 return self._chosen(self._menu(self.observations))
-            return self._by_rank(climb)
+            found = self._by_rank(climb)
+            known = found.chosen is None and self._may_be_rehearsed()
+            return replace(found, alone=alone(self.observations, self.rng)) if known else found
         except (OutOfTime, KeyboardInterrupt) as end:
             task = self.started(climb.factor.shape[1])
             task.journal.factor, task.journal.start = climb.factor, f"rank {climb.factor.shape[1]} on the way"
@@ -111,17 +121,47 @@ class Search:
     def _by_rank(self, climb: Climb) -> Searched:
         """Exact data first, then data of a low rank with noise, then all others."""
         guess = rank_of_blocks(self.observations, self.rng)
-        if guess is not None and self._counted(guess):
-            task, attempts = self.at_rank(guess)
-            if attempts.outcome.verdict.code in (Stop.FITTED, *CUT_SHORT):
-                return Searched(task, attempts)
+        guess = guess if guess is not None and self._counted(guess) else None
+        off = np.inf if guess is None else self._off_from_blocks(guess)
+        if guess is not None and off <= self._rounding:
+            found = self._exactly(guess)
+            if found is not None:
+                return found
         ladder = climb.ladder()
         found = None if ladder.rank is None else self._at(ladder)
+        if found is None and guess is not None and (off <= RANKS_NEAR or self.observations.size <= CANONICAL):
+            found = self._exactly(guess)
         if found is not None:
             return found
         if not self._may_be_rehearsed():
             return Searched(*self.at_rank(ladder.rank or 1), ladder=ladder)
         return replace(self._chosen(self._menu(self.observations)), ladder=ladder)
+
+    @property
+    def _rounding(self) -> float:
+        """The relative residual of exact data."""
+        return RANKS_ROUNDING[self.observations.dtype.name]
+
+    def _off_from_blocks(self, rank: int) -> float:
+        """The relative residual of a fit from fully seen blocks; infinite where no row is placed by them."""
+        placement = best_placement(self.observations, rank, self.rng)
+        if placement is None:
+            return np.inf
+        plain = PSDProblem(self.observations, rank, squared_loss(self.observations.limits))
+        start = placement.completed(self.observations).astype(plain.dtype)
+        found = run(plain, GaussNewton(), (start, start), ON_THE_WAY, keep=False).point
+        return plain.misfit(found.value) / plain.norm
+
+    def _exactly(self, rank: int) -> Searched | None:
+        """The answer at a rank, if it has all its digits, or somebody wants it now."""
+        task, attempts = self.at_rank(rank)
+        outcome, problem = attempts.outcome, attempts.problem or task.problem
+        if outcome.verdict.code in CUT_SHORT:
+            return Searched(task, attempts)
+        exact = (
+            outcome.verdict.code is Stop.FITTED and problem.misfit_at(outcome.point) <= self._rounding * problem.norm
+        )
+        return Searched(task, attempts) if exact else None
 
     @property
     def _as_data(self) -> bool:
@@ -143,9 +183,10 @@ class Search:
             return found
         task, attempts = self.at_rank(ladder.rank)
         code = attempts.outcome.verdict.code
-        if code in (Stop.FITTED, *CUT_SHORT) or (code is Stop.FITTED_TO_NOISE and not self._may_be_rehearsed()):
+        noisy = code is Stop.FITTED_TO_NOISE or (code is Stop.FITTED and ladder.leaves == "noise")
+        if code in CUT_SHORT or (noisy and not self._may_be_rehearsed()):
             return Searched(task, attempts, ladder=ladder)
-        if code is not Stop.FITTED_TO_NOISE:
+        if not noisy:
             return None
         problem, point = attempts.problem or task.problem, attempts.outcome.point
         noise = point.loss.noise if point.loss is not None else None

@@ -16,9 +16,9 @@ from unrelu.auto.candidates import next_factor
 from unrelu.auto.likelier import begun_at
 from unrelu.base.arrays import Array
 from unrelu.base.budget import phase
-from unrelu.base.tolerances import RANKS_FITTED, RANKS_NEARLY, REFINED_NOISE_MATTERS
+from unrelu.base.tolerances import RANKS_FITTED, RANKS_NEARLY, RANKS_ROUNDING, REFINED_NOISE_MATTERS
 from unrelu.data.observations import Observations
-from unrelu.judge.floor import Floor, noiseless, unknowns_and_pairs
+from unrelu.judge.floor import Floor, unknowns_and_pairs
 from unrelu.judge.likelihood import MANY_ROWS, Leftover
 from unrelu.loop.run import run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
@@ -147,17 +147,16 @@ class Climb:
         return point.factor, rung
 
     def _leaves(self, problem: PSDProblem, point: Point, share: float) -> str:
-        if noiseless(problem, point.value):
+        if share <= RANKS_ROUNDING[problem.dtype.name]:
             return "rounding"
-        if share <= RANKS_NEARLY:
-            return "little"
+        little = "little" if share <= RANKS_NEARLY else "more"
         if problem.size < MANY_ROWS or self._spare(problem.rank) > HALF:
-            return "more"
+            return little
         if share > REFINED_NOISE_MATTERS and self.likely is not None:
             begun = begun_at(self.likely.at_rank(problem.rank), problem.misfit(point.value), problem)
             point = run(begun, GaussNewton(), (point.factor, point.factor), ON_THE_WAY, keep=False).point
             problem = begun
-        return "noise" if Leftover.of(problem, point).noise_only else "more"
+        return "noise" if Leftover.of(problem, point).noise_only else little
 
     def down(self, below: int, rank: int, factor: Array) -> tuple[int, Array]:
         """The smallest rank above ``below`` that is enough, with its fit, from the fit of one that is."""

@@ -87,8 +87,8 @@ class Rehearsal:
         damped.
     damping : float
         The share of its way beyond the limit that a forecast goes: 1 unless the rehearsal shows that fits go too far.
-    gain : float
-        Log-likelihood per pair, over all levels, above that of no structure, with forecasts damped.
+    gains : tuple of float
+        Log-likelihood per pair, level by level, above that of no structure, with forecasts damped.
     none : NoStructure
         One normal distribution for all entries.
     side : {"below", "above"} or None
@@ -103,7 +103,7 @@ class Rehearsal:
     sigma: float
     spread: float
     damping: float
-    gain: float
+    gains: tuple[float, ...]
     none: NoStructure
     side: str | None
     extrapolates: bool
@@ -136,7 +136,7 @@ class Rehearsal:
 
     def __str__(self) -> str:
         hidden = ", ".join(f"{level.share:.0%}" for level in self.levels)
-        gains = ", ".join(f"{gain:+.2f}" for gain in self.best.gains)
+        gains = ", ".join(f"{gain:+.2f}" for gain in self.gains)
         how = "hidden by a raised threshold" if self.side else "held out"
         return (
             f"{len(self.trials)} models rehearsed with {hidden} of the seen pairs {how}: {self.best} forecasts best, "
@@ -155,7 +155,8 @@ class Rehearsal:
         levels = tuple(
             RehearsedLevel(**{**level, **_tuples(level, "forecast", "hidden")}) for level in stored["levels"]
         )
-        return cls(**{**stored, "trials": trials, "levels": levels, "none": NoStructure(**stored["none"])})
+        made = {"trials": trials, "levels": levels, "none": NoStructure(**stored["none"]), **_tuples(stored, "gains")}
+        return cls(**{**stored, **made})
 
 
 def _tuples(stored: Mapping[str, Any], *names: str) -> dict[str, tuple[float, ...]]:

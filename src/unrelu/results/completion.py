@@ -10,20 +10,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.auto.rehearsal import NoStructure
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.auto.task import Attempt
 from unrelu.base.arrays import Array
 from unrelu.base.errors import unknown_name
 from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.labels import as_positions
+from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
 from unrelu.data.terms import Terms
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Stop, Verdict
 from unrelu.model.factors import Factors, Signed, Symmetric, TwoSided, positions_checked, together
+from unrelu.model.predictive import Predictive
 from unrelu.proofs.determinacy import LEVELS
 from unrelu.results.data_again import framed, marked, read_again, refuse_another_mask
-from unrelu.results.forecasts import expected, fill, forecast, noise_level
+from unrelu.results.forecasts import expected, fill, forecast, limits_of, noise_level
 from unrelu.results.misfit import Misfit, largest_misfit
 from unrelu.results.saving import read_fields, write_fields
 from unrelu.results.summary import summary_of
@@ -84,6 +87,8 @@ class Completion(Uncertain):
         Whether the matrix is UUᵀ or U D Uᵀ; else it is LRᵀ, with ``left`` and ``right``.
     signs : tuple of 1 and −1, or None
         The diagonal of D, where ``structure="indefinite"`` was asked for.
+    alone : NoStructure or None
+        Where no rank was named: what is known of an entry that the data do not determine, and filled in there.
     rehearsal : Rehearsal or None
         What was hidden on purpose, which models were tried and how well the best forecasts; None for exact data, and
         where a rank was named.
@@ -128,6 +133,7 @@ class Completion(Uncertain):
     witnesses: Witnesses = field(default_factory=PSDWitnesses)
     unknown_count: int | None = None
     rehearsal: Rehearsal | None = None
+    alone: NoStructure | None = None
 
     @cached_property
     def _asked(self) -> dict[str, Any]:
@@ -188,8 +194,18 @@ class Completion(Uncertain):
         """
         result = self._dense()
         result = self._blanked(result) if _blank(undetermined) else result
-        fill(result, self._with_limits(X), self._expectation, both_ways=self.symmetric)
+        seen = self._with_limits(X)
+        if self.alone is not None and not _blank(undetermined) and self.undetermined_rows.size and self.at_floor:
+            self._fill_alone(result, seen)
+        fill(result, seen, self._expectation, both_ways=self.symmetric)
         return self._framed(result, X)
+
+    def _fill_alone(self, matrix: Array, seen: Observations) -> None:
+        """Where the data do not determine an entry, put what is known of any."""
+        assert self.alone is not None
+        i, j = np.nonzero(np.isnan(self._blanked(matrix.copy())))
+        one = Predictive(np.full(len(i), self.alone.mean), self.alone.sigma, Ends(limits_of(seen, i, j)))
+        matrix[i, j] = one.expectation()
 
     @property
     def forecasts(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from unrelu.auto.rehearsal import NoStructure
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.base.tolerances import FORECASTS_ROUNDING
@@ -152,11 +153,18 @@ def _beside(limits: Ends, told: Bools, ends: tuple[Floats, Floats], fit: Array) 
 
 
 def predicted(
-    bars: ErrorBars, observations: Observations, places: tuple[Indices, Indices], level: float, *, both_ways: bool
+    bars: ErrorBars,
+    observations: Observations,
+    places: tuple[Indices, Indices],
+    level: float,
+    *,
+    both_ways: bool,
+    alone: NoStructure | None = None,
 ) -> tuple[Any, Any]:
     """(low, high) between which entries lie with a probability: around the fit by its error and the noise, in limits.
 
-    Where the fit says nothing of an entry, all that its limits allow; where it was seen, its value.
+    Where the fit says nothing of an entry, what is known of any entry ``alone``, or all that its limits allow; where it
+    was seen, its value.
     """
     level = level_checked(level)
     shape, (i, j) = places[0].shape, (index.ravel() for index in places)
@@ -166,6 +174,8 @@ def predicted(
     values = observations.source.at(i, j).astype(np.float64)
     if both_ways:
         values = np.where(np.isnan(values), observations.source.at(j, i), values)
+    if alone is not None:
+        fit, wide = (np.where(np.isfinite(wide), one, other) for one, other in ((fit, alone.mean), (wide, alone.sigma)))
     known = np.isfinite(wide) & (wide > 0)
     if known.any():
         found = Predictive(fit[known], wide[known], Ends((low[known], high[known])))

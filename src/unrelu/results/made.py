@@ -82,7 +82,7 @@ def completion_of_search(found: Searched, observations: Observations, seconds: f
         return _forecasts(found.chosen, observations, seconds)
     assert found.task is not None
     assert found.attempts is not None
-    completion = completion_of(found.task, found.attempts)
+    completion = replace(completion_of(found.task, found.attempts), alone=found.alone)
     if found.rehearsal is None:
         return completion
     verdict = Verdict(completion.verdict.code, f"{completion.verdict.reason}; {found.rehearsal}")

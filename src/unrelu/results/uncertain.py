@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.auto.rehearsal import NoStructure
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.base.errors import CompletionWarning
 from unrelu.data.observations import Observations
@@ -23,6 +24,7 @@ class Uncertain:
 
     symmetric: bool
     rehearsal: Rehearsal | None
+    alone: NoStructure | None
 
     @property
     def forecasts(self) -> bool:
@@ -113,4 +115,5 @@ class Uncertain:
             places, observations = self._places_of_errors(rows, cols), self._with_limits(X)
             return predicted_by_rehearsal(self.rehearsal, self.entries(rows, cols), observations, places, level)
         bars, observations = self._with_caution(X), self._with_limits(X)
-        return predicted(bars, observations, self._places_of_errors(rows, cols), level, both_ways=self.symmetric)
+        places = self._places_of_errors(rows, cols)
+        return predicted(bars, observations, places, level, both_ways=self.symmetric, alone=self.alone)

@@ -230,6 +230,10 @@ ESCALATE_SHARP = {"float64": 1e-12, "float32": 1e-5}
 # Relative gradient norm at which a fit on the way tells what it leaves; a relative residual that is next to nothing, so
 # that the last columns may be rounding.
 RANKS_FITTED, RANKS_NEARLY = 1e-14, 1e-5
+# Relative residual of exact data at their rank. Real data whose eigenvalues fall fast are nearly of some rank, too.
+RANKS_ROUNDING = {"float64": 1e-10, "float32": 1e-5}
+# A fit from blocks that is as near as this may be mended by other starts.
+RANKS_NEAR = 1e-3
 
 # --- auto.refined ----------------------------------------------------------------------------------------------------
 

@@ -1,15 +1,21 @@
 """The README's promises: its Python runs, its shell lines exist, its links lead somewhere."""
 
 import re
+import shlex
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
+
+from pages import run, sections
+from unrelu.cli import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+REAL_DATA = (ROOT / "docs" / "real-data.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -71,6 +77,26 @@ def test_the_page_on_limits_prints_what_it_shows(capsys):
         else:
             exec(compile(block, "limits.md", "exec"), names)
     assert shown == 5
+
+
+@pytest.mark.parametrize("section", sections(REAL_DATA), ids=lambda section: section.splitlines()[0].strip("# "))
+def test_the_page_on_real_data_prints_what_it_shows(section, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for shown, printed in run(section):
+        assert printed == shown
+    for command, code in re.findall(r"(?m)^(unrelu .*)  # exit code (\d)$", section):
+        done = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert done.exit_code == int(code), done.stderr
+
+
+def test_the_page_on_real_data_has_three_jobs_and_what_they_rest_on():
+    titles = [section.splitlines()[0] for section in sections(REAL_DATA)]
+    jobs = ["## A similarity above a cut-off", "## A table with limits of detection", "## A radio map"]
+    assert titles == ["# Real data", *jobs, "## How it works", "## What it cannot know"]
+    for section in sections(REAL_DATA)[1:4]:
+        assert {"predicts", "does-not-extrapolate"} <= set(re.findall(r"[a-z-]+", section))
+        assert ".filled()" in section
+        assert ".predict(" in section
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -30,8 +30,9 @@ def test_python_blocks_run_and_do_what_they_say(capsys):
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("fitted: relative gradient norm")
     assert "the data are fitted to rounding" in printed[0]
-    assert float(printed[1]) < 1e-9
-    assert printed[2].startswith("Proved: exactly one matrix of rank at most 5 agrees with")
+    assert printed[1] == "5"
+    assert float(printed[2]) < 1e-9
+    assert printed[3].startswith("Proved: exactly one matrix of rank at most 5 agrees with")
     assert printed[-2] == "True"
     assert float(printed[-1]) < 1e-9
     assert np.isfinite(namespace["filled"]).all()

@@ -70,7 +70,7 @@ def draw_models(ax: object, rehearsal: object) -> None:
     ax.axhline(0, color="black", lw=0.8)
     # Models that forecast far worse than no structure would leave no room for the others.
     ax.set_ylim(max(-2.0, min(min(one.gains) for one in trials)) - 0.1, None)
-    ax.legend(fontsize="x-small", loc="upper left")
+    ax.legend(fontsize="x-small", loc="lower right")
     ax.set_xlabel("models, in each kind from simple to rich")
     ax.set_title("log-likelihood per hidden pair\nabove no structure, undamped", fontsize="medium")
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from pages import run, sections
 from unrelu.cli import app
+from unrelu.loop.history import Stop
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -98,6 +99,13 @@ def test_the_page_on_real_data_has_three_jobs_and_what_they_rest_on():
         assert {"predicts", "does-not-extrapolate"} <= set(re.findall(r"[a-z-]+", section))
         assert ".filled()" in section
         assert ".predict(" in section
+
+
+def test_the_page_on_verdicts_names_every_code():
+    page = (ROOT / "docs" / "verdicts.md").read_text()
+    inner = {Stop.CONVERGED}  # of one attempt; front doors judge it
+    table = [line for line in page.splitlines() if line.startswith("| `")]
+    assert [code for code in set(Stop) - inner if not any(f"`{code.value}`" in line for line in table)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

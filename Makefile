@@ -1,4 +1,4 @@
-.PHONY: demo test slow check bench interrupts picture soak
+.PHONY: demo test slow check bench interrupts picture pages soak
 
 SECONDS ?= 3600
 SEED ?= 0
@@ -29,6 +29,11 @@ interrupts:
 
 picture:
 	unrelu demo -o build/demo && cp build/demo/completed.png docs/images/completed.png
+	python examples/real_data.py -o docs/images
 
 soak:
 	python -m soak --seconds $(SECONDS) --seed $(SEED)
+
+# What the page prints today, into the page.
+pages:
+	python tests/pages.py docs/real-data.md

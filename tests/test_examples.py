@@ -55,6 +55,18 @@ def test_the_chain_is_found_where_it_is_determined(tmp_path):
     assert (tmp_path / "chain.pdb").read_text().count("\nATOM") == 120
 
 
+def test_real_data_are_forecast_and_drawn(tmp_path, capsys):
+    import real_data
+
+    shares = real_data.main(["--quick", "-o", str(tmp_path)])
+    said = capsys.readouterr().out
+    for name, share in shares.items():
+        assert f"{name}: predicts: " in said
+        assert 0.6 < share < 1
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    assert list(shares) == ["similarity", "wine", "radio"]
+
+
 # --- docs/distances.md ---------------------------------------------------------------------------------------------
 
 SHOWN = re.findall(r"```sh\n(unrelu locate .*?)\n```\n\n```text\n(.*?)```", TUTORIAL, flags=re.DOTALL)

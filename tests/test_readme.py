@@ -1,15 +1,22 @@
 """The README's promises: its Python runs, its shell lines exist, its links lead somewhere."""
 
 import re
+import shlex
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
+
+from pages import run, sections
+from unrelu.cli import app
+from unrelu.loop.history import Stop
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+REAL_DATA = (ROOT / "docs" / "real-data.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -24,8 +31,9 @@ def test_python_blocks_run_and_do_what_they_say(capsys):
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("fitted: relative gradient norm")
     assert "the data are fitted to rounding" in printed[0]
-    assert float(printed[1]) < 1e-9
-    assert printed[2].startswith("Proved: exactly one matrix of rank at most 5 agrees with")
+    assert printed[1] == "5"
+    assert float(printed[2]) < 1e-9
+    assert printed[3].startswith("Proved: exactly one matrix of rank at most 5 agrees with")
     assert printed[-2] == "True"
     assert float(printed[-1]) < 1e-9
     assert np.isfinite(namespace["filled"]).all()
@@ -71,6 +79,33 @@ def test_the_page_on_limits_prints_what_it_shows(capsys):
         else:
             exec(compile(block, "limits.md", "exec"), names)
     assert shown == 5
+
+
+@pytest.mark.parametrize("section", sections(REAL_DATA), ids=lambda section: section.splitlines()[0].strip("# "))
+def test_the_page_on_real_data_prints_what_it_shows(section, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for shown, printed in run(section):
+        assert printed == shown
+    for command, code in re.findall(r"(?m)^(unrelu .*)  # exit code (\d)$", section):
+        done = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert done.exit_code == int(code), done.stderr
+
+
+def test_the_page_on_real_data_has_three_jobs_and_what_they_rest_on():
+    titles = [section.splitlines()[0] for section in sections(REAL_DATA)]
+    jobs = ["## A similarity above a cut-off", "## A table with limits of detection", "## A radio map"]
+    assert titles == ["# Real data", *jobs, "## How it works", "## What it cannot know"]
+    for section in sections(REAL_DATA)[1:4]:
+        assert {"predicts", "does-not-extrapolate"} <= set(re.findall(r"[a-z-]+", section))
+        assert ".filled()" in section
+        assert ".predict(" in section
+
+
+def test_the_page_on_verdicts_names_every_code():
+    page = (ROOT / "docs" / "verdicts.md").read_text()
+    inner = {Stop.CONVERGED}  # of one attempt; front doors judge it
+    table = [line for line in page.splitlines() if line.startswith("| `")]
+    assert [code for code in set(Stop) - inner if not any(f"`{code.value}`" in line for line in table)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,4 +1,4 @@
-.PHONY: demo test slow check bench interrupts picture pages soak
+.PHONY: demo test slow check bench interrupts picture pages soak soak-real
 
 SECONDS ?= 3600
 SEED ?= 0
@@ -33,6 +33,10 @@ picture:
 
 soak:
 	python -m soak --seconds $(SECONDS) --seed $(SEED)
+
+# Random cuts of real data beside simple filling; takes about an hour.
+soak-real:
+	cd benchmarks && python soak_real.py --count 200
 
 # What the page prints today, into the page.
 pages:

@@ -18,6 +18,7 @@ from unrelu.io.pairs import LAYOUTS, looks_like_pairs, read_pairs
 from unrelu.io.reading import Reading
 from unrelu.io.sheets import sheet_records
 from unrelu.io.text import PACKED, STANDARD, TEXTS, delimiter_of, opening_text, words_of
+from unrelu.io.texts import read_mixed
 
 __all__ = ["READABLE", "read_data", "read_lines"]
 
@@ -38,6 +39,7 @@ def read_data(
     missing: Sequence[str] = (),
     layout: str | None = None,
     table: bool = False,
+    texts: bool = False,
 ) -> Reading:
     r"""Read a matrix, and the limits that its cells name, from a file of any known format.
 
@@ -57,6 +59,8 @@ def read_data(
         from and to, or source and target.
     table : bool
         Whether rows and columns of an edge list are different things even if they share names.
+    texts : bool
+        Whether there may be columns of words, which are kept apart from the numbers; else a word is refused.
 
     Returns
     -------
@@ -90,7 +94,7 @@ def read_data(
             raise InputError(f"{path} cannot be an edge list; expected text, .xlsx or .parquet, so convert it")
         plain = read_matrix(path, header=header, labels=labels, missing=missing)
         return Reading(plain.values, plain.rows, plain.columns)
-    how = _How(header, labels, layout, table)
+    how = _How(header, labels, layout, table, texts)
     if extension in (".xlsx", ".parquet"):
         found = _of_cells(path, extension, missing, how)
     else:
@@ -137,6 +141,7 @@ class _How:
     labels: bool | None
     layout: str | None
     table: bool
+    texts: bool
 
     def read(self, records: Records, cells: Cells) -> Reading:
         first = list(islice(records, FIRST_LINES))
@@ -144,6 +149,8 @@ class _How:
         looks = self.layout is None and self.labels is None and looks_like_pairs(first, cells)
         if self.layout == "edges" or looks:
             return read_pairs(everything, cells, self.header, table=self.table)
+        if self.texts:
+            return read_mixed(list(everything), cells, self.header, self.labels)
         return read_records(everything, cells, self.header, self.labels)
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -215,3 +216,46 @@ def test_time_that_is_over_leaves_the_best_so_far_and_says_so(monkeypatch, forec
     done = run(*COMMAND, "--max-seconds", 9)
     assert done.exit_code == 1
     assert "the time was over (9 s), and this is the best so far" in done.stdout
+
+
+def test_compare_finds_the_rank_once(monkeypatch):
+    _, X = relu_instance(40, 2)
+    np.save("planted.npy", X)
+    library, asked = sys.modules["unrelu.compare"], []
+
+    def counted(*args, **options):
+        asked.append(args[1] if len(args) > 1 else None)
+        return unrelu.complete(*args, **options)
+
+    monkeypatch.setattr(library, "complete", counted)
+    done = run(
+        "compare", "planted.npy", "--rank", "auto", "--methods", "gauss-newton", "--trials", 2, "--json", "c.json"
+    )
+    assert done.exit_code == 0, done.stderr
+    with open("c.json") as handle:
+        about = json.load(handle)["about"]
+    assert about["rank"] == 2
+    assert asked.count(None) == 1
+    assert unrelu.compare(planted=(12, 1, 0.0), methods=["gauss-newton"]).about["rank"] == 1
+    assert run("compare", "--planted", "12,1,0", "--rank", "auto", "--methods", "gauss-newton").exit_code == 0
+    assert "needs the --rank of planted.npy; give a number, or auto" in run("compare", "planted.npy").stderr
+
+
+def test_compare_says_which_rank_to_name_where_there_is_none(monkeypatch, forecast):
+    monkeypatch.setattr(sys.modules["unrelu.compare"], "complete", lambda *args, **options: forecast)
+    done = run("compare", "x.csv", "--threshold", CUT, "--rank", "auto")
+    ranks = {trial.rank: trial.gain for trial in forecast.rehearsal.trials if not trial.shrinkage}
+    best = max(ranks, key=ranks.__getitem__)
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1
+    assert "no rank of the matrix leaves only noise" in done.stderr
+    assert f"so pass --rank {best}, the one that forecasts best" in done.stderr
+
+
+def test_certify_refuses_a_completion_that_forecasts(forecast):
+    for found in (forecast, predicting(forecast), not_extrapolating(forecast)):
+        with pytest.raises(unrelu.InputError, match="certify needs a fit of a rank, and this completion forecasts"):
+            unrelu.certify(found)
+    done = run("certify", "x.csv")
+    assert done.exit_code == 2
+    assert "--rank" in done.stderr

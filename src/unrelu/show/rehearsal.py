@@ -120,7 +120,7 @@ def plot_tried(rehearsal: TableRehearsal, ax: Any) -> None:
     >>> tried = Tried("each column by itself", None, 0.0), Tried("rank 2", 2, 0.5)
     >>> ax = Figure().subplots()
     >>> plot_tried(TableRehearsal((0.2,), 50, tried, "rank 2", 25.0), ax)
-    >>> [bar.get_width() for bar in ax.patches]
+    >>> [float(bar.get_width()) for bar in ax.patches]
     [0.0, 0.5]
     """
     scores = [one.score if np.isfinite(one.score) else np.nan for one in rehearsal.tried]

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import unrelu
 from unrelu.cli import app
-from unrelu.io.reader import read_data
+from unrelu.io.reader import read_sheet
 
 COLUMNS = ["lead", "zinc", "tin", "iron"]
 
@@ -192,17 +192,17 @@ def test_a_word_among_numbers_is_still_a_mistake_with_its_place():
 def test_columns_of_words_are_told_from_names_of_rows():
     with open("plain.csv", "w") as handle:
         handle.write("clay,1.5,2\nsand,2.5,\n")
-    found = read_data("plain.csv", labels=False, texts=True)
+    found = read_sheet("plain.csv", labels=False)
     assert found.columns is None
     assert found.texts[0].cells == ("clay", "sand")
     np.testing.assert_array_equal(found.values, [[1.5, 2], [2.5, np.nan]])
-    found = read_data("plain.csv", header=False, texts=True)
+    found = read_sheet("plain.csv", header=False)
     assert found.rows == ("clay", "sand")
     assert found.texts == ()
     with open("only.csv", "w") as handle:
         handle.write("id,soil\na,clay\nb,sand\n")
     with pytest.raises(unrelu.InputError, match="holds no column of numbers beside its names"):
-        read_data("only.csv", texts=True, layout="matrix")
+        read_sheet("only.csv", layout="matrix")
 
 
 def test_a_square_table_is_one_if_it_is_said_or_holds_words():

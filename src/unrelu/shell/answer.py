@@ -59,16 +59,14 @@ class Answer:
         keep: bool,
         seconds: float | None = None,
         told: Callable[[str], object] | None = None,
-        *,
-        found: bool = False,
     ) -> Answer:
         """Find out what is determined, in the seconds that are left."""
         try:
             with budget(None if seconds is None else max(seconds, GRACE), told):
                 phase("finding out which rows are determined")
-                return cls(completion, completion.determinacy, completion.determined, keep, found)
+                return cls(completion, completion.determinacy, completion.determined, keep)
         except OutOfTime:
-            return cls(completion, None, np.zeros(completion.size, bool), keep, found)
+            return cls(completion, None, np.zeros(completion.size, bool), keep)
 
     @property
     def full(self) -> bool:

@@ -124,9 +124,7 @@ def compare_command(
     drawn = None if planted is None else _planted(planted)
     said = threshold, seen, None if unknown else limit
     matrix, limits = _read(file, HowToRead(header, labels, missing, layout), said, quiet)
-    if file is not None and rank is None:
-        raise InputError(f"compare needs the --rank of {file.name}; give a number, or auto to have it found")
-    named = None if rank is None else options.checked_rank(rank)
+    named = _rank_of(file, rank)
     watched = _Watched(quiet, _about(matrix, rank if named is None else named, drawn, trials, stopping))
     farewell(show=watched.show)
     with kept_warnings() as notes:
@@ -208,6 +206,13 @@ class _Watched:
         """The table of what had ended."""
         if self._rows:
             out(for_shells(str(Comparison(tuple(self._rows), self._about, interrupted=True))))
+
+
+def _rank_of(file: Path | None, rank: str | None) -> int | None:
+    """The rank; None for the planted one, and where it is to be found."""
+    if file is not None and rank is None:
+        raise InputError(f"compare needs the --rank of {file.name}; give a number, or auto to have it found")
+    return None if rank is None else options.checked_rank(rank)
 
 
 def _require_one(file: Path | None, planted: str | None) -> None:

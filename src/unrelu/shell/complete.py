@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -157,19 +157,17 @@ def complete_command(
     files.check([path for path in inputs if isinstance(path, Path)], as_json)
     how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
     brought = how.read(file).limited_by(limits, (threshold, seen))
+    asked: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter)
     if named is None and brought.rectangular:
         _refuse_without_rank(dict(structure=structure, weights=weights, sigma=sigma, truth=truth, tol=tol, fit=fit))
-        _refuse_without_rank(dict(method=method, start=start, loss=loss, max_iter=max_iter, max_seconds=seconds))
+        _refuse_without_rank(asked | dict(max_seconds=seconds, pairs=pairs))
         terms = Asked(None, None if threshold is None else limit, seen, unknown, within, seed=rng)
         return table_completed(brought, files, terms, quiet=quiet, as_json=as_json)
     matrix, doubts = brought.matrix(), told(brought, None if unknown else limit, seen, quiet=quiet, as_json=as_json)
-    asked: dict[str, Any] = dict(
-        seen=seen, loss=loss, method=method, start=start, entry_range=within, max_iter=max_iter, rng=rng
-    )
     asked |= dict(tol=_rule(method, tol, brought.read, seconds), **_beside(matrix, weights, noise, unknown, truth))
-    asked |= dict(threshold=brought.read.limits or numbers_beside(matrix, limit))
+    asked |= dict(threshold=brought.read.limits or numbers_beside(matrix, limit), seen=seen, rng=rng)
     wanted = _Wanted(seconds, keep_undetermined, mask_out, pairs, structure, as_json)
-    answer, notes = _answered(brought, named, asked, wanted, silent=quiet or as_json)
+    answer, notes = _answered(brought, named, asked | dict(entry_range=within), wanted, silent=quiet or as_json)
     files.write(answer, matrix, fit=fit)
     files.tell(answer, brought.read, doubts + notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
     return ended(answer.verdict, quiet)
@@ -190,7 +188,7 @@ class _Wanted:
 def _refuse_without_rank(said: dict[str, Any]) -> None:
     """Refuse what only a fit of a rank can obey."""
     for name, value in said.items():
-        if value not in (None, False, "auto"):
+        if value is not None and value is not False and value != "auto":
             option = f"--{name.replace('_', '-')}"
             option += f" {value}" if name == "structure" else ""
             raise InputError(
@@ -212,7 +210,7 @@ def _answered(
             return ForecastAnswer.of(completion, wanted.keep, truth=asked["truth"]), notes
         left = None if wanted.seconds is None else wanted.seconds - (perf_counter() - began)
         kind = TableAnswer if brought.rectangular else Answer
-        return kind.of(completion, wanted.keep, left, watched.phase, found=rank is None), notes
+        return replace(kind.of(completion, wanted.keep, left, watched.phase), found=rank is None), notes
 
 
 def _beside(

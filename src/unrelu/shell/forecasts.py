@@ -38,12 +38,11 @@ class ForecastAnswer(Answer):
         seconds: float | None = None,
         told: Callable[[str], object] | None = None,
         *,
-        found: bool = True,
         truth: Any = None,
     ) -> ForecastAnswer:
         """Nothing is to be found out about rows."""
         n = completion.size
-        return cls(completion, np.full(n, "no"), np.zeros(n, bool), keep, found, truth)
+        return cls(completion, np.full(n, "no"), np.zeros(n, bool), keep, True, truth)
 
     @property
     def _shown(self) -> Rehearsal:

@@ -8,7 +8,7 @@ from pathlib import Path
 from unrelu.base.errors import InputError
 from unrelu.base.printable import printable
 from unrelu.io.column_limits import of_columns, read_column_limits, with_column_limits
-from unrelu.io.reader import read_data
+from unrelu.io.reader import read_data, read_sheet
 from unrelu.io.reading import Reading
 from unrelu.shell.common import OR_TABLE, Square, as_square
 from unrelu.shell.streams import say
@@ -37,14 +37,13 @@ class HowToRead:
 
     def read(self, file: Path) -> Brought:
         """The file as it is."""
-        found = read_data(
+        found = (read_sheet if self.texts else read_data)(
             file,
             header=self.header,
             labels=self.labels,
             missing=self.missing or (),
             layout=self.layout,
             table=self.table,
-            texts=self.texts,
         )
         return Brought(found, file, self)
 

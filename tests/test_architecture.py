@@ -81,6 +81,7 @@ MANY_PARAMETERS = {
     "unrelu.shell.complete.complete_command": COMMAND,
     "unrelu.shell.locate.locate_command": COMMAND,
     "unrelu.shell.reproduce.reproduce_command": COMMAND,
+    "unrelu.shell.table.table_command": COMMAND,
     "unrelu.theory.cramer_rao.cramer_rao": PUBLIC,
 }
 # To be mended; nothing may be added.

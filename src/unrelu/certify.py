@@ -200,6 +200,12 @@ def _completed(X: Any, rank: Any, said: dict[str, Any], rng: Any) -> Completion:
                 f"certify needs a matrix or a positive semidefinite completion, and this one has {what}; its "
                 "determinacy says what is proved of it, and certify_rectangular is for tables"
             )
+        if X.forecasts:
+            raise InputError(
+                f"certify needs a fit of a rank, and this completion forecasts by a model that was rehearsed "
+                f"({X.verdict.code.value}): it determines no row; complete the matrix with rank=, "
+                "or call certify(X, rank=)"
+            )
         if rank is not None and not is_integer(rank):
             raise InputError(
                 f"rank must be that of the completion, {X.rank}, or left out; got {type(rank).__name__}; to give the "

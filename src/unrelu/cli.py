@@ -28,6 +28,7 @@ from unrelu.shell.help import Command, Group
 from unrelu.shell.locate import locate_command
 from unrelu.shell.reproduce import reproduce_command
 from unrelu.shell.streams import deliver
+from unrelu.shell.table import table_command
 
 __all__ = ["app"]
 
@@ -38,7 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Complete low-rank matrices whose entries are missing because of their values.\n\n"
-    "Example:  unrelu complete observed.csv --rank 5 -o completed.csv",
+    "Example:  unrelu complete observed.csv -o completed.csv",
     epilog="Exit codes: 0 done, 1 finished without an answer, 2 bad input or usage, or a result that cannot be "
     "written, 70 a defect of unrelu, 130 interrupted and nothing written.\n\n"
     "unrelu --install-completion lets the Tab key complete commands and options in your shell.",
@@ -63,7 +64,8 @@ def _version() -> int:
 
 # name, command, example
 COMMANDS: list[tuple[str, Callable[..., Any], str]] = [
-    ("complete", complete_command, "unrelu complete observed.csv --rank 5 --threshold 0.2 -o completed.csv"),
+    ("complete", complete_command, "unrelu complete observed.csv --threshold 0.2 -o completed.csv"),
+    ("table", table_command, "unrelu table levels.csv --limits lod.csv -o filled.csv --flags-out flags.csv"),
     ("certify", certify_command, "unrelu certify observed.csv --rank 5"),
     ("compare", compare_command, "unrelu compare --planted 200,5,0.01 --trials 10 --plot compared.png"),
     ("locate", locate_command, "unrelu locate ranges.csv --dim 2 --cutoff 30 -o positions.csv --plot map.png"),

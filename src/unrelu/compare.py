@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def compare(
     X : matrix of shape (n, n), optional
         As for :func:`unrelu.complete`. Either this or ``planted``.
     rank : int, optional
-        Needed with ``X``; by default the planted one.
+        Default: the planted one; of ``X`` the one that :func:`unrelu.complete` finds without a rank, once for all.
     planted : tuple (n, r, sigma), optional
         A fresh Gaussian matrix of rank r per trial, with independent noise, of which the ReLU shows the non-negative
         entries. The error is then measured against the noisy M, as in the paper, and against M* beside it.
@@ -115,7 +116,9 @@ def compare(
         raise unknown_name("stopping", stopping, STOPPING)
     strategies, seeds = _strategies(methods), _seeds(rng, int(trials))
     options = dict(threshold=threshold, seen=seen, unknown=unknown)
-    about, instance_of = _given(X, rank, truth, options) if planted is None else _planted(planted, rank, truth, options)
+    about, instance_of = (
+        _given(X, rank, truth, options, seeds[0]) if planted is None else _planted(planted, rank, truth, options)
+    )
     about |= dict(trials=int(trials), stopping=stopping, budget=float(budget), methods=list(strategies), seeds=seeds)
 
     rows: list[Row] = []
@@ -208,13 +211,32 @@ class _Instance:
 Source = tuple[dict[str, Any], Callable[[int], _Instance]]
 
 
-def _given(X: Any, rank: Any, truth: Any, options: Mapping[str, Any]) -> Source:
+def _given(X: Any, rank: Any, truth: Any, options: Mapping[str, Any], seed: int) -> Source:
     """The same matrix for every trial, checked once: what is wrong with it is no method's fault."""
     observations = Observations.of(X, **options)
     n = observations.size
     truth = None if truth is None else truth_checked(truth, Axes.square(n, observations.labels))
+    rank = _found_rank(X, options, seed) if rank is None else rank
     instance = _Instance(X, rank_checked(rank, n), observations.dtype, options, truth)
     return {"size": n, "rank": instance.rank, "sigma": None}, lambda seed: instance
+
+
+def _found_rank(X: Any, options: Mapping[str, Any], seed: int) -> int:
+    """The rank that the data ask for; refused where they ask for none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CompletionWarning)  # the methods say it again
+        found = complete(X, rng=seed, **options)
+    if found.verdict.code is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    if not found.forecasts or found.rehearsal is None:
+        return found.rank
+    ranks = [trial for trial in found.rehearsal.trials if not trial.shrinkage]
+    best = max(ranks, key=attrgetter("gain")).rank if ranks else found.rank
+    raise InputError(
+        f"no rank of X leaves only noise: {len(found.rehearsal.trials)} models were rehearsed, and "
+        f"{found.rehearsal.best} forecasts best; methods can be compared at a rank only, so pass rank={best}, the one "
+        "that forecasts best"
+    )
 
 
 def _planted(planted: Any, rank: Any, truth: Any, options: Mapping[str, Any]) -> Source:

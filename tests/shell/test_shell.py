@@ -245,7 +245,7 @@ def test_reports_speak_of_options(folder):
 
 @pytest.mark.parametrize(
     ("option", "value", "words"),
-    [("--threshold", "zero", "expected a number, got 'zero'"), ("--rank", "2.5", "expected a whole number, got '2.5'")],
+    [("--threshold", "zero", "expected a number, got 'zero'"), ("--rank", "2.5", "or auto; got '2.5'")],
 )
 def test_what_is_no_number_is_quoted(folder, option, value, words):
     done = shell("complete", "x.csv", "-r", 3, "-o", "o.csv", option, value)

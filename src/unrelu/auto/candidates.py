@@ -48,6 +48,10 @@ class Candidate:
     shrinkage: float = 0.0
     diagonal: str = "data"
 
+    def __str__(self) -> str:
+        model = f"a trace penalty of {self.shrinkage:.3g}" if self.shrinkage else f"rank {self.rank}"
+        return model if self.diagonal == "data" else f"{model}, diagonal as {self.diagonal}"
+
     def problem(self, observations: Observations, sigma: float | None = None) -> PSDProblem:
         """By likelihood, with the noise estimated, from ``sigma`` on if that is given."""
         seen = observations.with_diagonal(self.diagonal)

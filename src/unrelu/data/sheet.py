@@ -16,7 +16,7 @@ from unrelu.data.source import source_of
 from unrelu.data.table_observations import table_observations
 from unrelu.data.terms import Terms, read_limits, settled
 
-__all__ = ["Sheet", "within"]
+__all__ = ["Sheet", "whole", "within"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class Sheet:
                 column = frame.iloc[:, j].copy()
                 new = expected[rows, k]
                 if self.holds_integers(j):
-                    new = _whole(new, ends[0][rows, k], ends[1][rows, k])
+                    new = whole(new, ends[0][rows, k], ends[1][rows, k])
                 else:
                     kept = np.dtype(getattr(column.dtype, "numpy_dtype", column.dtype))
                     new = within(new, Ends((ends[0][rows, k], ends[1][rows, k])), kept)
@@ -133,8 +133,14 @@ def within(values: Array, ends: Ends, dtype: Any) -> Array:
     return result
 
 
-def _whole(values: Floats, low: Floats, high: Floats) -> Array:
-    """The nearest integers strictly between two ends."""
+def whole(values: Floats, low: Floats, high: Floats) -> Array:
+    """The nearest integers strictly between two ends.
+
+    Examples
+    --------
+    >>> whole(np.array([2.4, 2.9]), np.array([-np.inf, -np.inf]), np.array([3.0, 3.0])).tolist()
+    [2, 2]
+    """
     return np.clip(np.round(values), np.floor(low) + 1, np.ceil(high) - 1).astype(np.int64)
 
 

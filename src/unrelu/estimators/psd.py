@@ -13,8 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
 from unrelu.complete import complete
+from unrelu.data.measured import Measured, measured
 from unrelu.data.table import Table
+from unrelu.data.table_observations import table_observations
+from unrelu.data.terms import Terms
 from unrelu.estimators.base import PairwiseCompleter, labels_of_samples, passed_on, refuse_shuffled_labels
+from unrelu.estimators.held_out import NewRows
 from unrelu.placing.attach import attach_rows, bands
 from unrelu.results.completion import Completion
 
@@ -29,13 +33,16 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
     Both fill gaps only: entries that were seen stay as they were given.
 
     Like a precomputed kernel, X has one row and one column per sample. Cross-validation slices both (tag ``pairwise``),
-    of arrays only: scikit-learn cannot slice a data frame so, and needs ``X.to_numpy()``. A score must look at entries
-    that were hidden from :meth:`transform`: those it was given come back as they were, and any fit scores perfectly.
+    of arrays only: scikit-learn cannot slice a data frame so, and needs ``X.to_numpy()``. :meth:`score` is the
+    likelihood of entries that are held out in turn, so that ``GridSearchCV`` can choose a rank; a score of one's own
+    must look at entries that were hidden from :meth:`transform`, which gives back those it was given.
 
     Parameters
     ----------
-    rank : int, default 2
-        Rank of the completed matrix, at most the number of samples.
+    rank : int, optional
+        Rank of the completed matrix, at most the number of samples. Default: as low as the data ask for, or the model
+        that forecasts best what was hidden on purpose; new rows are then placed by how the fitted ones lie, and their
+        gaps are filled with forecasts within their limits.
     threshold : "auto", float or None, default "auto"
         Every seen entry of X is on the side ``seen`` of it, every unseen one on the other. None: absence says
         nothing. ``auto``: 0.0 if every seen entry is on the side ``seen`` of zero, else None. Also an array, a pair
@@ -70,7 +77,8 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
     rank_ : int
         Number of columns of ``factor_``.
     n_iter_ : int
-        Number of iterations; 0 if the start was already the answer, as when every entry was seen.
+        Number of iterations; 0 if the start was already the answer, as when every entry was seen. At
+        least 1 where the rank was found.
     n_features_in_ : int
         n, the number of fitted samples.
     feature_names_in_ : ndarray of shape (n,)
@@ -98,7 +106,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
 
     def __init__(
         self,
-        rank: int = 2,
+        rank: int | None = None,
         *,
         threshold: Any = "auto",
         seen: str = "above",
@@ -214,6 +222,9 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         array([[3., 6.]])
         """
         check_is_fitted(self)
+        if self.completion_.forecasts:
+            values = self._dense(K, "K", reset=False)
+            return NewRows.of(self.completion_).filled(self._cells(values), values.dtype)
         values, rows = self._attached(K)
         filled = values.copy()
         for band in bands(len(filled), filled.shape[1]):
@@ -246,6 +257,32 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         """
         check_is_fitted(self)
         return self._attached(K)[1]
+
+    def score(self, K: Any, y: Any = None) -> float:
+        """Mean log-likelihood of the entries of new rows, each held out in turn; the larger, the better.
+
+        An entry that was seen counts by its density, given the others of its row; one that went unseen because of its
+        value, by the probability of that.
+
+        Parameters
+        ----------
+        K : array or data frame of shape (m, n)
+            As in :meth:`transform`.
+        y : ignored
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> points = rng.standard_normal((90, 2))
+        >>> M = points @ points.T + 0.1 * rng.standard_normal((90, 90))
+        >>> X = np.where(M >= 0, M, np.nan)
+        >>> right, low = (PSDCompleter(rank, random_state=0).fit(X[:60, :60]) for rank in (2, 1))
+        >>> right.score(X[60:, :60]) > low.score(X[60:, :60])
+        True
+        """
+        check_is_fitted(self)
+        values = self._dense(K, "K", reset=False)
+        return NewRows.of(self.completion_).log_likelihood(self._cells(values))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -284,7 +321,8 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         self.completion_ = replace(completion, source=None)
         self.factor_ = completion.factor
         self.rank_ = completion.rank
-        self.n_iter_ = completion.history[-1].iteration
+        # To find a rank counts as one; scikit-learn wants every fit to have taken some.
+        self.n_iter_ = max(completion.history[-1].iteration, int(self.rank is None))
         return completion
 
     def _chosen_threshold(self, X: Array) -> Any:
@@ -299,11 +337,21 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         lowest, highest = np.nanmin(X, initial=np.inf), np.nanmax(X, initial=-np.inf)
         return 0.0 if (highest <= 0 if self.seen == "below" else lowest >= 0) else None
 
+    def _cells(self, values: Array) -> Measured:
+        """What is known of the entries of new rows, by the limits of the fitted ones."""
+        ends = self.threshold_ if isinstance(self.threshold_, tuple) else (self.threshold_,)
+        if any(np.ndim(end) == 2 and np.shape(end)[0] > 1 for end in ends):
+            raise InputError("limits of new rows are not known where they differ from row to row; give one per column")
+        terms = Terms(self.threshold_, self.seen, entry_range=self.entry_range)
+        return measured(table_observations(values, terms))
+
     def _attached(self, K: Any) -> tuple[Array, Array]:
         """What was seen of new samples, and their factor rows."""
         values = self._dense(K, "K", reset=False)
         names = list(K.index) if hasattr(K, "index") and hasattr(K, "columns") else None
         with passed_on():
+            if self.completion_.forecasts:
+                return values, NewRows.of(self.completion_).placed(values).astype(values.dtype)
             return values, attach_rows(self.factor_, values, names=names)
 
     def _dense(self, X: Any, name: str, *, reset: bool) -> Array:

@@ -19,7 +19,7 @@ from unrelu.io.disk import FilePath
 from unrelu.io.reader import read_lines
 from unrelu.io.reading import Reading
 
-__all__ = ["ColumnLimits", "read_column_limits", "with_column_limits"]
+__all__ = ["ColumnLimits", "of_columns", "read_column_limits", "with_column_limits"]
 
 SIDES = ("lower", "upper")
 _WANTED = "lines 'column,lower,upper', or one line of lower limits under the names of the columns"
@@ -165,6 +165,11 @@ def _place(name: str, columns: Labels, width: int, where: str) -> int:
     if _WHOLE_NUMBER.fullmatch(name) and int(name) <= width:
         return int(name) - 1
     raise InputError(f"{where}: {unknown_name('column', name, names or map(str, range(1, width + 1)))}")
+
+
+def of_columns(limits: ColumnLimits, places: Any) -> ColumnLimits:
+    """The same of some columns only."""
+    return replace(limits, lower=limits.lower[places], upper=limits.upper[places], listed=limits.listed[places])
 
 
 def with_column_limits(read: Reading, limits: ColumnLimits) -> Reading:

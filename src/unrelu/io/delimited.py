@@ -16,7 +16,16 @@ from unrelu.base.errors import InputError
 from unrelu.io.cells import MISSING, Cells
 from unrelu.io.reading import Reading
 
-__all__ = ["MISSING", "open_records", "quoted", "read_delimited", "read_records", "shortest", "write_delimited"]
+__all__ = [
+    "MISSING",
+    "cells_of",
+    "open_records",
+    "quoted",
+    "read_delimited",
+    "read_records",
+    "shortest",
+    "write_delimited",
+]
 
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 Records = Iterator[tuple[int, list[str]]]
@@ -307,7 +316,7 @@ def write_delimited(
     delimiter : str
         One character.
     values : (m, n) array
-        Numbers.
+        Numbers; or objects, words among them.
     rows, columns : sequence of str, optional
         Labels, written as the first column and the first line.
 
@@ -325,9 +334,22 @@ def write_delimited(
         names = [quoted(label, delimiter) or nothing for label in columns]
         text.write(delimiter.join(corner + names) + "\n")
     for index, row in enumerate(values):
-        written = [nothing if number == "nan" else number for number in shortest(row)]
+        written = [cell or nothing for cell in cells_of(row, delimiter)]
         head = [] if rows is None else [quoted(rows[index], delimiter)]
         text.write(delimiter.join(head + written) + "\n")
+
+
+def cells_of(entries: NDArray[Any], delimiter: str) -> list[str]:
+    """Entries as cells: NaN empty, and words, which stand among objects, in quotes where they need them.
+
+    Examples
+    --------
+    >>> cells_of(np.array([0.1, np.nan]), ","), cells_of(np.array(["a,b", 7, np.nan], object), ",")
+    (['0.1', ''], ['"a,b"', '7', ''])
+    """
+    if entries.dtype != object:
+        return ["" if number == "nan" else number for number in shortest(entries)]
+    return [quoted(one, delimiter) if isinstance(one, str) else "" if one != one else str(one) for one in entries]
 
 
 def shortest(numbers: NDArray[Any]) -> list[str]:

@@ -10,11 +10,11 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.io.delimited import quoted, shortest, write_delimited
+from unrelu.io.delimited import cells_of, quoted, write_delimited
 from unrelu.io.disk import FilePath, check_target, extension_of, replacing
 from unrelu.io.files import DELIMITERS
 
-__all__ = ["WORDY", "write_long", "write_words"]
+__all__ = ["WORDY", "write_long", "write_mixed", "write_words"]
 
 WORDY = tuple(DELIMITERS)
 """Extensions of files that hold words."""
@@ -51,6 +51,37 @@ def write_words(
     check_target(path, accepted=WORDY)
     with replacing(path) as temporary, _opened(temporary) as text:
         write_delimited(text, DELIMITERS[extension_of(path)], np.array(words, object)[codes], rows, columns)
+
+
+def write_mixed(
+    path: FilePath,
+    entries: NDArray[Any],
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> None:
+    r"""Write a table of numbers and words; the old file stays until the new one is complete.
+
+    Parameters
+    ----------
+    path : str or path
+        A file ending in one of `WORDY`.
+    entries : (m, n) array of objects
+        NaN becomes an empty cell.
+    rows, columns : sequence of str, optional
+        Labels, written as the first column and the first line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     levels = Path(folder, "levels.csv")
+    ...     write_mixed(levels, np.array([["clay", 1.5, 7]], object), columns=["soil", "lead", "count"])
+    ...     levels.read_text()
+    'soil,lead,count\nclay,1.5,7\n'
+    """
+    check_target(path, accepted=WORDY)
+    with replacing(path) as temporary, _opened(temporary) as text:
+        write_delimited(text, DELIMITERS[extension_of(path)], entries, rows, columns)
 
 
 def write_long(
@@ -91,7 +122,7 @@ def write_long(
     with replacing(path) as temporary, _opened(temporary) as text:
         text.write(delimiter.join(["row", "column", *entries]) + "\n")
         for head, *known in zip(heads, *entries.values(), strict=True):
-            told = [["" if cell == "nan" else cell for cell in shortest(numbers)] for numbers in known]
+            told = [cells_of(entries, delimiter) for entries in known]
             text.writelines(delimiter.join(cells) + "\n" for cells in zip(repeat(head, n), tops, *told, strict=True))
 
 

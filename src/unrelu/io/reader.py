@@ -18,8 +18,9 @@ from unrelu.io.pairs import LAYOUTS, looks_like_pairs, read_pairs
 from unrelu.io.reading import Reading
 from unrelu.io.sheets import sheet_records
 from unrelu.io.text import PACKED, STANDARD, TEXTS, delimiter_of, opening_text, words_of
+from unrelu.io.texts import read_mixed
 
-__all__ = ["READABLE", "read_data", "read_lines"]
+__all__ = ["READABLE", "read_data", "read_lines", "read_sheet"]
 
 READABLE = (*ARRAYS_AND_TEXT, ".txt", *PACKED, ".xlsx", ".parquet")
 """Extensions that `read_data` knows."""
@@ -80,22 +81,20 @@ def read_data(
     >>> found.words[0]
     'read as semicolons with decimal commas'
     """
-    path = os.fspath(path)
-    missing = (missing,) if isinstance(missing, str) else tuple(missing)
-    if layout is not None and layout not in LAYOUTS:
-        raise unknown_name("format", layout, LAYOUTS)
-    extension = ".txt" if path == STANDARD else extension_of(path)
-    if extension in ARRAYS_AND_TEXT and extension not in TEXTS:
-        if layout == "edges":
-            raise InputError(f"{path} cannot be an edge list; expected text, .xlsx or .parquet, so convert it")
-        plain = read_matrix(path, header=header, labels=labels, missing=missing)
-        return Reading(plain.values, plain.rows, plain.columns)
-    how = _How(header, labels, layout, table)
-    if extension in (".xlsx", ".parquet"):
-        found = _of_cells(path, extension, missing, how)
-    else:
-        found = _of_text(path, extension, missing, how)
-    return replace(found, values=without_marks(found.values, missing)).with_counts()
+    return _read(path, missing, _How(header, labels, layout, table, texts=False))
+
+
+def read_sheet(
+    path: FilePath,
+    *,
+    header: bool | None = None,
+    labels: bool | None = None,
+    missing: Sequence[str] = (),
+    layout: str | None = None,
+    table: bool = False,
+) -> Reading:
+    """Read a file as :func:`read_data` does, and keep columns of words, which that refuses, beside the numbers."""
+    return _read(path, missing, _How(header, labels, layout, table, texts=True))
 
 
 def read_lines(path: FilePath) -> tuple[list[tuple[int, list[str]]], Cells]:
@@ -137,6 +136,7 @@ class _How:
     labels: bool | None
     layout: str | None
     table: bool
+    texts: bool
 
     def read(self, records: Records, cells: Cells) -> Reading:
         first = list(islice(records, FIRST_LINES))
@@ -144,7 +144,27 @@ class _How:
         looks = self.layout is None and self.labels is None and looks_like_pairs(first, cells)
         if self.layout == "edges" or looks:
             return read_pairs(everything, cells, self.header, table=self.table)
+        if self.texts:
+            return read_mixed(list(everything), cells, self.header, self.labels)
         return read_records(everything, cells, self.header, self.labels)
+
+
+def _read(path: FilePath, missing: Sequence[str], how: _How) -> Reading:
+    path = os.fspath(path)
+    missing = (missing,) if isinstance(missing, str) else tuple(missing)
+    if how.layout is not None and how.layout not in LAYOUTS:
+        raise unknown_name("format", how.layout, LAYOUTS)
+    extension = ".txt" if path == STANDARD else extension_of(path)
+    if extension in ARRAYS_AND_TEXT and extension not in TEXTS:
+        if how.layout == "edges":
+            raise InputError(f"{path} cannot be an edge list; expected text, .xlsx or .parquet, so convert it")
+        plain = read_matrix(path, header=how.header, labels=how.labels, missing=missing)
+        return Reading(plain.values, plain.rows, plain.columns)
+    if extension in (".xlsx", ".parquet"):
+        found = _of_cells(path, extension, missing, how)
+    else:
+        found = _of_text(path, extension, missing, how)
+    return replace(found, values=without_marks(found.values, missing)).with_counts()
 
 
 def _of_text(path: str, extension: str, missing: Sequence[str], how: _How) -> Reading:

@@ -14,7 +14,16 @@ from unrelu.base.arrays import Floats
 from unrelu.data.limits import Limits
 from unrelu.data.table import Table
 
-__all__ = ["Reading"]
+__all__ = ["Reading", "TextColumn"]
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """A column of a file that holds words: where it stands among all columns, what it is called, and its cells."""
+
+    place: int
+    name: str | None
+    cells: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +43,8 @@ class Reading(Table):
         Between which it does not lie, where a column has a limit on either side; NaN for all others.
     words : tuple of str
         How the file was read, where its name does not say it: "read as semicolons with decimal commas".
+    texts : tuple of TextColumn
+        Columns of words, which are not among the others.
 
     Examples
     --------
@@ -47,6 +58,22 @@ class Reading(Table):
     high: Floats | None = None
     gap: tuple[Floats, Floats] | None = None
     words: tuple[str, ...] = ()
+    texts: tuple[TextColumn, ...] = ()
+
+    @property
+    def numbers(self) -> NDArray[np.intp]:
+        """Where the columns of numbers stand among all columns of the file."""
+        width = self.values.shape[1] + len(self.texts)
+        return np.setdiff1d(np.arange(width), [text.place for text in self.texts]).astype(np.intp)
+
+    @property
+    def all_columns(self) -> tuple[str, ...] | None:
+        """The names of all columns of the file, those of words among them."""
+        if self.columns is None:
+            return None
+        names = dict(zip(self.numbers.tolist(), self.columns, strict=True))
+        names |= {text.place: text.name or "" for text in self.texts}
+        return tuple(names[k] for k in sorted(names))
 
     @property
     def unseen_per_column(self) -> NDArray[np.int64]:

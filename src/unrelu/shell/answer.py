@@ -15,10 +15,12 @@ from unrelu.base.arrays import Floats
 from unrelu.base.budget import OutOfTime, budget, phase
 from unrelu.base.errors import CompletionWarning
 from unrelu.data.labels import label_or_position, listed_rows
+from unrelu.data.table import Labels
 from unrelu.kernels.memory import require_memory
-from unrelu.loop.history import Stop, finite
+from unrelu.loop.history import Stop, Verdict, finite
 from unrelu.results.completion import Completion
 from unrelu.results.flags import BAND, FLAGS, flags_of, known_limits
+from unrelu.shell.rehearsals import rehearsal_in_json
 from unrelu.shell.wording import for_shells
 
 __all__ = ["Answer"]
@@ -40,12 +42,15 @@ class Answer:
         Rows whose entries have one value.
     keep : bool
         Write every entry.
+    found : bool
+        Whether the rank was found, because none was named.
     """
 
     completion: Completion
     levels: NDArray[np.str_] | None
     determined: NDArray[np.bool_]
     keep: bool
+    found: bool = False
 
     @classmethod
     def of(
@@ -67,6 +72,32 @@ class Answer:
     def full(self) -> bool:
         """Whether entries that the data do not determine are written too, as they are where the fit is unfinished."""
         return self.keep or not self.completion.verdict.determines
+
+    @property
+    def verdict(self) -> Verdict:
+        """How it ended."""
+        return self.completion.verdict
+
+    @property
+    def axes(self) -> tuple[Labels, Labels] | None:
+        """Labels of the rows and of the columns that are written, where they are not those that were read."""
+        return None
+
+    @property
+    def called(self) -> str:
+        """What its entries are called where they are counted."""
+        return "entries"
+
+    def summary(self) -> dict[str, Any]:
+        """What a program wants to know."""
+        shown = self.completion.rehearsal
+        return self.completion.summary() | ({} if shown is None else {"rehearsal": rehearsal_in_json(shown)})
+
+    def picture(self, values: Any) -> Any:
+        """What was seen, what was filled in and why, as a figure."""
+        from unrelu.show.filled import draw_filled
+
+        return draw_filled(self.completion, self.flags, values)
 
     def not_determined(self) -> dict[str, list[str | int]]:
         """What the data do not determine, for JSON: rows by label or position."""
@@ -152,11 +183,13 @@ class Answer:
 
     def report(self, names: tuple[str, ...] | None) -> list[str]:
         """What a person wants to know."""
+        if self.found and self.completion.verdict.code is Stop.MAX_SECONDS:
+            return self._so_far()
         about = self.completion.summary()
         n, verdict = about["size"], self.completion.verdict
         lines = [
-            f"{n}×{n} matrix, rank {about['rank']}, by {about['method']} from the {about['start']} start "
-            f"({about['loss']} loss)",
+            f"{n}×{n} matrix, rank {about['rank']}{self._whence()}, by {about['method']} from the {about['start']} "
+            f"start ({about['loss']} loss)",
             f"{about['iterations']} iterations, {about['seconds']:.2f} s, relative residual {about['residual']:.2e}",
         ]
         if about["error"] is not None:
@@ -169,6 +202,20 @@ class Answer:
                 "fit of that rank that was found"
             )
         return lines + self._undetermined(names)
+
+    def _whence(self) -> str:
+        """Where the rank comes from, if it was not named."""
+        return " (found from the data)" if self.found else ""
+
+    def _so_far(self) -> list[str]:
+        """The same of a search for the rank that was cut short."""
+        n, rank, seconds = self.completion.size, self.completion.rank, self.completion.seconds
+        return [
+            f"{n}×{n} matrix, rank {rank} as far as the search for one had come ({seconds:.1f} s), relative residual "
+            f"{self.completion.residual:.2e}",
+            "the time was over, and this is the best so far: nothing says yet how good it is; give --max-seconds more, "
+            "or name a --rank",
+        ]
 
     def _misfit(self, names: tuple[str, ...] | None) -> list[str]:
         """How far the fit is from what was seen, and how much of it the data fix."""

@@ -22,7 +22,7 @@ from unrelu.base.printable import printable
 from unrelu.data.table import Labels, Table
 from unrelu.io.disk import check_target
 from unrelu.io.files import read_matrix
-from unrelu.loop.history import Verdict
+from unrelu.loop.history import Record, Verdict
 from unrelu.loop.progress import Lines, Spinner
 from unrelu.shell.streams import say
 from unrelu.shell.wording import for_shells
@@ -84,6 +84,22 @@ class Watched:
 
     options: Mapping[str, Any]
     phase: Callable[[str], object]
+
+    @property
+    def of_many(self) -> Mapping[str, Any]:
+        """The same for a run of many fits, whose iterations nobody wants to read one by one."""
+        lines = self.options["callback"]
+        return self.options if lines is None else {**self.options, "callback": _Phases(self.phase)}
+
+
+@dataclass(frozen=True)
+class _Phases:
+    """A callback that says what goes on, and nothing of its iterations."""
+
+    phase: Callable[[str], object]
+
+    def __call__(self, record: Record) -> None:
+        """Say nothing."""
 
 
 @contextmanager

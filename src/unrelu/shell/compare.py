@@ -48,9 +48,14 @@ Drawn = Annotated[
     str | None, typer.Option(metavar="n,r,sigma", help="Fresh matrices of size n and rank r with noise sigma.")
 ]
 Rank = Annotated[
-    int | None,
+    str | None,
     typer.Option(
-        "--rank", "-r", metavar=options.COUNT, help="Rank of the completed matrix.", show_default="the planted one"
+        "--rank",
+        "-r",
+        metavar="N|auto",
+        help="Rank of the completed matrix; auto: the one that complete finds in FILE, once for all methods.",
+        show_default="the planted one",
+        autocompletion=values_of(options.AUTO),
     ),
 ]
 Methods = Annotated[
@@ -119,14 +124,13 @@ def compare_command(
     drawn = None if planted is None else _planted(planted)
     said = threshold, seen, None if unknown else limit
     matrix, limits = _read(file, HowToRead(header, labels, missing, layout), said, quiet)
-    if file is not None and rank is None:
-        raise InputError(f"compare needs the --rank of {file.name}")
-    watched = _Watched(quiet, _about(matrix, rank, drawn, trials, stopping))
+    named = _rank_of(file, rank)
+    watched = _Watched(quiet, _about(matrix, rank if named is None else named, drawn, trials, stopping))
     farewell(show=watched.show)
     with kept_warnings() as notes:
         comparison = compare(
             None if matrix is None else shown_table(matrix.table, as_json=False),
-            rank,
+            named,
             planted=drawn,
             methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
             trials=trials,
@@ -204,6 +208,13 @@ class _Watched:
             out(for_shells(str(Comparison(tuple(self._rows), self._about, interrupted=True))))
 
 
+def _rank_of(file: Path | None, rank: str | None) -> int | None:
+    """The rank; None for the planted one, and where it is to be found."""
+    if file is not None and rank is None:
+        raise InputError(f"compare needs the --rank of {file.name}; give a number, or auto to have it found")
+    return None if rank is None else options.checked_rank(rank)
+
+
 def _require_one(file: Path | None, planted: str | None) -> None:
     """Refuse two sources of matrices, and none."""
     if (file is None) == (planted is None):
@@ -233,7 +244,7 @@ def _about(matrix: Square | None, rank: Any, drawn: Any, trials: int, stopping: 
     if matrix is not None:
         return about | {"size": matrix.table.values.shape[0]}
     n, planted_rank, sigma = drawn
-    return about | {"size": n, "rank": planted_rank if rank is None else rank, "sigma": sigma}
+    return about | {"size": n, "rank": planted_rank if rank in (None, options.AUTO) else rank, "sigma": sigma}
 
 
 def _planted(text: str) -> tuple[int, int, float]:

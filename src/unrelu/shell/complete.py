@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -32,9 +33,11 @@ from unrelu.shell.common import (
     watching,
 )
 from unrelu.shell.doubts import told
+from unrelu.shell.forecasts import ForecastAnswer
 from unrelu.shell.help import values_of
 from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.reading import Brought, HowToRead
+from unrelu.shell.table import Asked, table_completed
 from unrelu.shell.tables import TableAnswer
 from unrelu.solvers import METHODS, Solver
 from unrelu.starts import STARTS
@@ -93,12 +96,15 @@ Pairs = Annotated[
         autocompletion=values_of(*PAIRS),
     ),
 ]
+RECTANGULAR = "rectangular"
 Structure = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar=options.NAME,
-        help="What a symmetric matrix is: psd (positive semidefinite) or indefinite.",
-        autocompletion=values_of(*STRUCTURES),
+        help="What the matrix is: psd (positive semidefinite), indefinite, or rectangular, LRᵀ of the rank that is "
+        "named. A file that is not square is completed as unrelu table does it if no rank is named.",
+        autocompletion=values_of(*STRUCTURES, RECTANGULAR),
+        show_default="look",
     ),
 ]
 
@@ -106,8 +112,8 @@ Structure = Annotated[
 @guarded
 def complete_command(
     file: options.File,
-    rank: options.Rank,
     output: outputs.Output,
+    rank: options.AutoRank = options.AUTO,
     threshold: options.Threshold = None,
     limits: options.LimitsFile = None,
     no_threshold: options.NoThreshold = False,
@@ -136,34 +142,75 @@ def complete_command(
     long_out: outputs.LongOut = None,
     plot: outputs.Plot = None,
     pairs: Pairs = "auto",
-    structure: Structure = "psd",
+    structure: Structure = None,
     table: options.AsTable = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> int:
-    """Complete a matrix of known rank from the entries beyond a threshold: a symmetric one, or a table."""
+    """Complete a matrix from the entries beyond a threshold: a symmetric one, or a table; no rank is needed."""
+    named, rng = options.checked_rank(rank), options.checked_seed(seed)
     options.refuse_two_limits(limits, threshold, no_threshold, seen)
     limit, seconds = options.checked_threshold(threshold, no_threshold), options.checked_seconds(max_seconds)
     within, noise = options.checked_range(entry_range), options.checked_sigma(sigma)
     files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot)
     inputs = (file, unknown, truth, limit, limits, weights, noise)
     files.check([path for path in inputs if isinstance(path, Path)], as_json)
-    brought = HowToRead(header, labels, missing, layout, table).read(file).limited_by(limits, (threshold, seen))
-    read, matrix = brought.read, brought.matrix()
-    doubts = told(brought, None if unknown else limit, seen, quiet=quiet, as_json=as_json)
-    began = perf_counter()
-    asked: dict[str, Any] = dict(seen=seen, loss=loss, method=method, start=start, entry_range=within)
-    asked |= dict(tol=_rule(method, tol, read, seconds), max_iter=max_iter, rng=options.checked_seed(seed))
-    with kept_warnings(_advice(keep_undetermined, mask_out)) as notes, watching(quiet or as_json) as watched:
-        asked |= dict(threshold=read.limits or numbers_beside(matrix, limit), **watched.options)
-        asked |= _beside(matrix, weights, noise, unknown, truth)
-        completion = _completed(brought, rank, asked, pairs, structure, as_json)
-        left = None if seconds is None else seconds - (perf_counter() - began)
-        kind = TableAnswer if brought.rectangular else Answer
-        answer = kind.of(completion, keep_undetermined, left, watched.phase)
+    how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
+    brought = how.read(file).limited_by(limits, (threshold, seen))
+    asked: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter)
+    if named is None and brought.rectangular:
+        _refuse_without_rank(dict(structure=structure, weights=weights, sigma=sigma, truth=truth, tol=tol, fit=fit))
+        _refuse_without_rank(asked | dict(max_seconds=seconds, pairs=pairs))
+        terms = Asked(None, None if threshold is None else limit, seen, unknown, within, seed=rng)
+        return table_completed(brought, files, terms, quiet=quiet, as_json=as_json)
+    matrix, doubts = brought.matrix(), told(brought, None if unknown else limit, seen, quiet=quiet, as_json=as_json)
+    asked |= dict(tol=_rule(method, tol, brought.read, seconds), **_beside(matrix, weights, noise, unknown, truth))
+    asked |= dict(threshold=brought.read.limits or numbers_beside(matrix, limit), seen=seen, rng=rng)
+    wanted = _Wanted(seconds, keep_undetermined, mask_out, pairs, structure, as_json)
+    answer, notes = _answered(brought, named, asked | dict(entry_range=within), wanted, silent=quiet or as_json)
     files.write(answer, matrix, fit=fit)
-    files.tell(answer, read, doubts + notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
-    return ended(completion.verdict, quiet)
+    files.tell(answer, brought.read, doubts + notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
+    return ended(answer.verdict, quiet)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """How a matrix is to be completed, besides what the library is asked."""
+
+    seconds: float | None
+    keep: bool
+    mask_out: Path | None
+    pairs: str
+    structure: str | None
+    as_json: bool
+
+
+def _refuse_without_rank(said: dict[str, Any]) -> None:
+    """Refuse what only a fit of a rank can obey."""
+    for name, value in said.items():
+        if value is not None and value is not False and value != "auto":
+            option = f"--{name.replace('_', '-')}"
+            option += f" {value}" if name == "structure" else ""
+            raise InputError(
+                f"{option} is for a fit of a rank, and this file is completed as a table of samples and variables; "
+                f"give --rank N, or drop {option}"
+            )
+
+
+def _answered(
+    brought: Brought, rank: int | None, asked: dict[str, Any], wanted: _Wanted, *, silent: bool
+) -> tuple[Answer, list[str]]:
+    """What came out, with what is known of its rows, and what there is to know about it."""
+    began = perf_counter()
+    with kept_warnings(_advice(wanted.keep, wanted.mask_out)) as notes, watching(silent) as watched:
+        completion = _completed(
+            brought, rank, asked | dict(watched.of_many if rank is None else watched.options), wanted
+        )
+        if completion.forecasts:
+            return ForecastAnswer.of(completion, wanted.keep, truth=asked["truth"]), notes
+        left = None if wanted.seconds is None else wanted.seconds - (perf_counter() - began)
+        kind = TableAnswer if brought.rectangular else Answer
+        return replace(kind.of(completion, wanted.keep, left, watched.phase), found=rank is None), notes
 
 
 def _beside(
@@ -178,16 +225,15 @@ def _beside(
     )
 
 
-def _completed(
-    brought: Brought, rank: int, asked: dict[str, Any], pairs: str, structure: str, as_json: bool
-) -> Completion:
+def _completed(brought: Brought, rank: int | None, asked: dict[str, Any], wanted: _Wanted) -> Completion:
     """A symmetric matrix, whose ``pairs`` have one noise or two, or a table, which has none."""
-    shown = shown_table(brought.read, as_json=as_json)
+    shown, structure = shown_table(brought.read, as_json=wanted.as_json), wanted.structure
     if not brought.rectangular:
-        completion = complete(shown, rank, pairs=pairs, structure=structure, **asked)
-    elif structure != "psd":
+        completion = complete(shown, rank, pairs=wanted.pairs, structure=structure or "psd", **asked)
+    elif structure not in (None, RECTANGULAR):
         raise InputError(f"--structure {structure} is for symmetric matrices, and this is a table; drop it")
     else:
+        assert rank is not None
         completion = complete_rectangular(shown, rank, **asked)
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from unrelu.base.printable import printable
 from unrelu.io.pairs import LAYOUTS
 from unrelu.shell.help import values_of
 
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 # What stands for the value of an option in the help.
 FILE, FOLDER, NUMBER, COUNT, NAME, SECONDS, FLAG = "FILE", "FOLDER", "NUMBER", "N", "NAME", "SECONDS", ""
 
@@ -34,6 +36,19 @@ Layout = Annotated[
     ),
 ]
 Rank = Annotated[int, typer.Option("--rank", "-r", metavar=COUNT, help="Rank of the completed matrix.")]
+# The word for "as low as the data ask for".
+AUTO = "auto"
+AutoRank = Annotated[
+    str,
+    typer.Option(
+        "--rank",
+        "-r",
+        metavar="N|auto",
+        help="Rank of the completed matrix; auto: as low as the data ask for, or the model that forecasts best what "
+        "was hidden on purpose.",
+        autocompletion=values_of(AUTO),
+    ),
+]
 Threshold = Annotated[
     str | None,
     typer.Option(
@@ -183,6 +198,21 @@ def numbers_in(text: str) -> tuple[float, ...] | None:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         return None
+
+
+def checked_rank(rank: str) -> int | None:
+    """The rank; None if it is to be found.
+
+    Examples
+    --------
+    >>> checked_rank("5"), checked_rank("auto")
+    (5, None)
+    """
+    if rank.strip() == AUTO:
+        return None
+    if not WHOLE_NUMBER.fullmatch(rank.strip()):
+        raise InputError(f"--rank: expected a whole number, such as 5, or auto; got {printable(rank)!r}")
+    return int(rank)
 
 
 def checked_seconds(seconds: float | None) -> float | None:

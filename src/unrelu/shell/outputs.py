@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from unrelu.base.errors import InputError
 from unrelu.base.printable import printable
+from unrelu.data.table import Labels
 from unrelu.io.delimited import write_delimited
 from unrelu.io.disk import check_target, together
 from unrelu.io.files import WRITABLE, write_matrix
-from unrelu.io.marked import WORDY, write_long, write_words
-from unrelu.io.reading import Reading
+from unrelu.io.marked import WORDY, write_long, write_mixed, write_words
+from unrelu.io.reading import Reading, TextColumn
+from unrelu.loop.history import Verdict
 from unrelu.results.flags import FLAGS
 from unrelu.shell import options
-from unrelu.shell.answer import Answer
 from unrelu.shell.common import Square, check_output, distinct, exit_code, warn
 from unrelu.shell.reading import STANDARD
 from unrelu.shell.streams import deliver, out, pour, say
@@ -71,6 +75,44 @@ Plot = Annotated[
 ]
 
 
+class _Answer(Protocol):
+    """What comes out, whatever it is of."""
+
+    @property
+    def verdict(self) -> Verdict: ...
+
+    @property
+    def axes(self) -> tuple[Labels, Labels] | None: ...
+
+    @property
+    def called(self) -> str: ...
+
+    @property
+    def flags(self) -> NDArray[np.uint8]: ...
+
+    def values(self, fit: bool) -> Any: ...
+
+    def errors(self) -> Any: ...
+
+    def mask(self) -> Any: ...
+
+    def counts(self) -> dict[str, int]: ...
+
+    def entries(self, values: Any) -> dict[str, NDArray[Any]]: ...
+
+    def picture(self, values: Any) -> Any: ...
+
+    def summary(self) -> dict[str, Any]: ...
+
+    def noise(self) -> dict[str, Any] | None: ...
+
+    def noise_words(self) -> str: ...
+
+    def not_determined(self) -> dict[str, list[str | int]]: ...
+
+    def report(self, names: tuple[str, ...] | None) -> list[str]: ...
+
+
 @dataclass(frozen=True)
 class Outputs:
     """Where an answer goes: the matrix, and if wanted what is known of its entries, one by one or in a picture."""
@@ -115,35 +157,56 @@ class Outputs:
         """Whether any of the files rests on the noise of the data."""
         return self.errors is not None or self.long is not None
 
-    def write(self, answer: Answer, matrix: Square, *, fit: bool) -> None:
+    def write(self, answer: _Answer, matrix: Square, *, fit: bool) -> None:
         """All of them or none, with the labels that the matrix came with."""
         values = answer.values(fit)
-        contents = {self.output: values}
+        contents: dict[Path, Any] = {self.output: values}
         contents |= {} if self.errors is None else {self.errors: answer.errors()}
         contents |= {} if self.mask is None else {self.mask: answer.mask()}
-        rows, columns = matrix.axes
+        rows, columns = answer.axes or matrix.axes
         if matrix.names is not None and matrix.table.rows is None:
             rows = None
-        with together(final=exit_code(answer.completion.verdict)):
+        with together(final=exit_code(answer.verdict)):
             for path, content in contents.items():
                 if path is not self.standard:
-                    write_matrix(path, content, rows=rows, columns=columns)
+                    self._write(path, content, rows, columns)
             if self.flags is not None:
                 write_words(self.flags, answer.flags, FLAGS, rows, columns)
             if self.long is not None:
-                write_long(self.long, answer.entries(values), *matrix.axes)
+                write_long(self.long, answer.entries(values), *(answer.axes or matrix.axes))
             if self.plot is not None:
-                from unrelu.show.filled import draw_filled
                 from unrelu.show.plots import save_figure
 
-                save_figure(draw_filled(answer.completion, answer.flags, values), self.plot)
+                save_figure(answer.picture(values), self.plot)
             if self.standard is not None:
                 text = io.StringIO()
                 write_delimited(text, ",", values, rows, columns)
                 pour(text.getvalue())
 
+    @staticmethod
+    def _write(path: Path, content: Any, rows: Labels, columns: Labels) -> None:
+        if getattr(content, "dtype", np.dtype(float)).kind == "O":  # words among the numbers
+            write_mixed(path, content, rows, columns)
+        else:
+            write_matrix(path, content, rows=rows, columns=columns)
+
+    def refuse_words(self, texts: Sequence[TextColumn], file: Path) -> None:
+        """Refuse columns of words where the output can hold nothing but numbers."""
+        if texts and self.standard is None and self.output.suffix.lower() not in WORDY:
+            name = texts[0].name or str(texts[0].place + 1)
+            raise InputError(
+                f"{file.name} has words in the column {printable(name)!r}, and {self.output.name} can hold numbers "
+                f"only; write to {' or '.join(WORDY)}"
+            )
+
     def tell(
-        self, answer: Answer, read: Reading, notes: list[str], names: tuple[str, ...] | None, quiet: bool, as_json: bool
+        self,
+        answer: _Answer,
+        read: Reading,
+        notes: list[str],
+        names: tuple[str, ...] | None,
+        quiet: bool,
+        as_json: bool,
     ) -> None:
         """What came out and where it is, for programs or for people."""
         if as_json:
@@ -151,7 +214,7 @@ class Outputs:
         else:
             self._tell_people(answer, notes, names, quiet=quiet)
 
-    def _tell_programs(self, answer: Answer, read: Reading, notes: list[str]) -> None:
+    def _tell_programs(self, answer: _Answer, read: Reading, notes: list[str]) -> None:
         """What came out and where it is, as JSON."""
         written = {"errors_output": self.errors, "mask_output": self.mask, "flags_output": self.flags}
         written |= {"long_output": self.long, "plot": self.plot}
@@ -160,10 +223,10 @@ class Outputs:
         about |= {} if self.flags is None else {"flags": answer.counts()}
         about |= answer.not_determined()
         about |= {"read": list(read.words), "cells": read.counts} if read.words else {}
-        summary = {**answer.completion.summary(), "output": str(self.output), **about, "warnings": notes}
+        summary = {**answer.summary(), "output": str(self.output), **about, "warnings": notes}
         deliver(json.dumps(summary), f"{self.output} is written")
 
-    def _tell_people(self, answer: Answer, notes: list[str], names: tuple[str, ...] | None, *, quiet: bool) -> None:
+    def _tell_people(self, answer: _Answer, notes: list[str], names: tuple[str, ...] | None, *, quiet: bool) -> None:
         """What came out and where it is, in words; if ``quiet``, only what is wrong with it."""
         warn(notes)
         if quiet:
@@ -171,7 +234,7 @@ class Outputs:
         told = answer.report(names)
         if self.flags is not None or self.long is not None:
             counts = [f"{count} {flag}" for flag, count in answer.counts().items() if count]
-            told.append(f"entries: {', '.join(counts)}")
+            told.append(f"{answer.called}: {', '.join(counts)}")
         told += [] if self.standard is not None else [f"wrote {printable(self.output)}"]
         told += [answer.noise_words()] if self.speaks_of_noise else []
         told += [f"wrote {printable(path)}" for path in self._beside.values() if path is not None]

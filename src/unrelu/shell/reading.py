@@ -7,8 +7,8 @@ from pathlib import Path
 
 from unrelu.base.errors import InputError
 from unrelu.base.printable import printable
-from unrelu.io.column_limits import read_column_limits, with_column_limits
-from unrelu.io.reader import read_data
+from unrelu.io.column_limits import of_columns, read_column_limits, with_column_limits
+from unrelu.io.reader import read_data, read_sheet
 from unrelu.io.reading import Reading
 from unrelu.shell.common import OR_TABLE, Square, as_square
 from unrelu.shell.streams import say
@@ -33,10 +33,11 @@ class HowToRead:
     missing: list[str] | None = None
     layout: str | None = None
     table: bool = False
+    texts: bool = False
 
     def read(self, file: Path) -> Brought:
         """The file as it is."""
-        found = read_data(
+        found = (read_sheet if self.texts else read_data)(
             file,
             header=self.header,
             labels=self.labels,
@@ -57,9 +58,9 @@ class Brought:
 
     @property
     def rectangular(self) -> bool:
-        """Whether it is a table: it was said so, or its sides differ by more than a forgotten row of labels."""
+        """Whether it is a table: it was said so, its sides differ by more than a row of labels, or it holds words."""
         rows, columns = self.read.values.shape
-        return self.how.table or abs(rows - columns) > 1
+        return self.how.table or bool(self.read.texts) or abs(rows - columns) > 1
 
     def matrix(self) -> Square:
         """The matrix with what was said of its header and its labels; one that is no table must be square."""
@@ -76,8 +77,9 @@ class Brought:
         self.refuse_another_threshold(*said)
         if limits is None:
             return self
-        found = read_column_limits(limits, self.read.columns, self.read.values.shape[1])
-        return replace(self, read=with_column_limits(self.read, found))
+        places = self.read.numbers
+        found = read_column_limits(limits, self.read.all_columns, len(places) + len(self.read.texts))
+        return replace(self, read=with_column_limits(self.read, of_columns(found, places)))
 
     def refuse_another_threshold(self, threshold: str | None, seen: str) -> None:
         """Refuse a threshold, or a side, beside limits in the cells: of an empty cell both would speak."""

@@ -29,6 +29,7 @@ PHRASES = {
     ", or None for": ", or left out for",
     ", or None to": ", or left out to",
     "pass sigma=": "give --sigma",
+    "got rank=None; pass rank=": "got --rank auto; give the rank as a number",
     "widen entry_range,": "widen --entry-range,",
     ", or write loss=Censored(sigma)": "",
 }

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from unrelu.base.printable import printable
 from unrelu.results.completion import Completion
 from unrelu.results.flags import FLAGS, MEASURED, flags_of
+from unrelu.results.table import TableCompletion
 from unrelu.show.plots import UNSEEN, angular_order
+from unrelu.show.rehearsal import plot_rehearsal, plot_tried
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,19 +29,22 @@ LONGEST = 18
 DARKEST, DEVIATIONS = 0.99, 3.0
 
 
-def draw_filled(completion: Completion, flags: NDArray[np.uint8] | None = None, filled: Any = None) -> Figure:
+def draw_filled(
+    completion: Completion | TableCompletion, flags: NDArray[np.uint8] | None = None, filled: Any = None
+) -> Figure:
     """What was seen, what was filled in, and which entries were measured, censored, missing or are not determined.
 
     The rows of a symmetric matrix are sorted by their angle, so that structure shows. A table stays in its order, and
-    the colours of a column are those of its own spread, for columns may have units of their own.
+    the colours of a column are those of its own spread, for columns may have units of their own. Where models were
+    rehearsed, it is drawn below how well they did.
 
     Parameters
     ----------
-    completion : Completion
+    completion : Completion or TableCompletion
     flags : (m, n) array, optional
-        Those of :func:`~unrelu.results.flags.flags_of`; found out when not given.
+        Those of :func:`~unrelu.results.flags.flags_of`; found out when not given, but for a TableCompletion.
     filled : (m, n) array, optional
-        What was made of it, NaN where it was left empty; by default what the data determine.
+        What was made of it, NaN where it was left empty; by default what the data determine, or what is forecast.
 
     Returns
     -------
@@ -47,29 +52,49 @@ def draw_filled(completion: Completion, flags: NDArray[np.uint8] | None = None, 
     """
     from matplotlib.figure import Figure
 
-    flags = flags_of(completion) if flags is None else flags
-    values = np.asarray(completion.filled(undetermined="nan") if filled is None else filled, dtype=np.float64)
-    order = angular_order(completion.factor) if completion.symmetric else np.arange(completion.shape[0])
-    across = order if completion.symmetric else np.arange(completion.shape[1])
+    flags = _flags(completion) if flags is None else flags
+    values = np.asarray(_values(completion) if filled is None else filled, dtype=np.float64)
+    symmetric = getattr(completion, "symmetric", False)
+    factor: Any = getattr(completion, "factor", None)
+    order = angular_order(factor) if symmetric else np.arange(completion.shape[0])
+    across = order if symmetric else np.arange(completion.shape[1])
     limit, scale = _limit(values), "value"
-    if not completion.symmetric:
+    if not symmetric:
         values, limit, scale = _standardised(values), DEVIATIONS, "standard deviations from the mean of the column"
     values, flags = values[np.ix_(order, across)], flags[np.ix_(order, across)]
-    aspect = "equal" if completion.symmetric else "auto"
-    figure = Figure(figsize=(11.5, 5.2), layout="constrained")
-    axes = figure.subplots(1, 3)
+    aspect: Any = "equal" if symmetric else "auto"
+    rehearsal: Any = completion.rehearsal
+    below = rehearsal is not None and len(getattr(rehearsal, "trials", ()) or getattr(rehearsal, "tried", ())) > 0
+    figure = Figure(figsize=(11.5, 9.0 if below else 5.2), layout="constrained")
+    grid = figure.add_gridspec(2 if below else 1, 6)
+    axes = [figure.add_subplot(grid[0, 2 * k : 2 * k + 2]) for k in range(3)]
     panels = {"seen": np.where(flags == MEASURED, values, np.nan), "filled in": values}
     for ax, (title, shown) in zip(axes, panels.items(), strict=False):
         image = ax.imshow(shown, cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest", aspect=aspect)
         ax.set_facecolor(UNSEEN)
         ax.set_title(f"{title} ({np.mean(~np.isnan(shown)):.0%}; grey: none)")
-    figure.colorbar(image, ax=list(axes[:2]), location="bottom", shrink=0.5, aspect=40, label=scale)
+    figure.colorbar(image, ax=axes[:2], location="bottom", shrink=0.5, aspect=40, label=scale)
     _draw_flags(axes[2], flags, aspect)
     for ax in axes:
         _name(ax, completion, order)
-    sorted_ = ", sorted by angle" if completion.symmetric else ""
+    sorted_ = ", sorted by angle" if symmetric else ""
     axes[0].set_ylabel(f"{completion.shape[0]} rows{sorted_}")
+    if below and hasattr(rehearsal, "tried"):
+        plot_tried(rehearsal, figure.add_subplot(grid[1, :]))
+    elif below:
+        plot_rehearsal(rehearsal, [figure.add_subplot(grid[1, :3]), figure.add_subplot(grid[1, 3:])])
     return figure
+
+
+def _flags(completion: Any) -> NDArray[np.uint8]:
+    """Where each entry comes from; of a forecast none is left open."""
+    known = np.ones(completion.shape, bool) if getattr(completion, "forecasts", False) else None
+    return flags_of(completion, known)
+
+
+def _values(completion: Any) -> Any:
+    """What the data determine, or what is forecast."""
+    return completion.filled() if getattr(completion, "forecasts", False) else completion.filled(undetermined="nan")
 
 
 def _limit(values: NDArray[np.float64]) -> float:
@@ -99,15 +124,16 @@ def _draw_flags(ax: Any, flags: NDArray[np.uint8], aspect: Any) -> None:
     bar.set_ticks(range(len(FLAGS)), labels=words, fontsize="x-small")
 
 
-def _name(ax: Any, completion: Completion, order: NDArray[np.intp]) -> None:
+def _name(ax: Any, completion: Any, order: NDArray[np.intp]) -> None:
     """Names of rows and columns where there is room."""
     rows = completion.labels
-    columns = rows if completion.symmetric else getattr(completion, "column_labels", None)
+    symmetric = getattr(completion, "symmetric", False)
+    columns = rows if symmetric else getattr(completion, "column_labels", None)
     for axis, labels, size in zip((ax.yaxis, ax.xaxis), (rows, columns), completion.shape, strict=True):
         if labels is None or size > MOST_NAMES:
             axis.set_ticks([])
             continue
-        places = order if completion.symmetric else range(size)
+        places = order if symmetric else range(size)
         names = [printable(str(labels[place])) for place in places]
         names = [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in names]
         axis.set_ticks(range(size), names, fontsize="xx-small", parse_math=False)

@@ -127,10 +127,12 @@ def plot_tried(rehearsal: TableRehearsal, ax: Any) -> None:
     colours = [PENALTIES if one.name == rehearsal.chosen else "#bbbbbb" for one in rehearsal.tried]
     ax.barh(range(len(scores)), scores, color=colours)
     reach = max(np.nanmax(scores, initial=0.0), LEAST_SHOWN)
-    ax.set_xlim(max(np.nanmin(scores, initial=0.0), -DEEPEST * reach) - 0.05 * reach, 1.1 * reach)
+    ax.set_xlim(-DEEPEST * reach, 1.1 * reach)
     names = [one.name if len(one.name) <= LONGEST else f"{one.name[: LONGEST - 1]}…" for one in rehearsal.tried]
     names = [f"{name} ({one.score:+.2g})" for name, one in zip(names, rehearsal.tried, strict=True)]
-    ax.set_yticks(range(len(names)), names, fontsize="small", parse_math=False)
+    # Inside, where bars to the left are few: names beside the axes would leave no room for the pictures above.
+    ax.set_yticks(range(len(names)), names, fontsize="small", parse_math=False, horizontalalignment="left")
+    ax.tick_params(axis="y", length=0, pad=-8)
     ax.invert_yaxis()
     ax.axvline(0.0, color="black", linewidth=0.8)
     ax.set_xlabel("log score per cell above each column by itself")

@@ -372,7 +372,7 @@ def test_files_hold_every_row(tmp_path):
         (dict(planted=(9, 1, 0), stopping="papr"), "did you mean 'paper'"),
         (dict(planted=(9, 1, 0), rng=-1), "rng must be an integer ≥ 0"),
         (dict(planted=(10**7, 1, 0)), "GiB of memory"),
-        (dict(X=np.eye(3), rank=4), "rank must be an integer between 1 and 3"),
+        (dict(X=np.eye(3), rank=4), "rank must be between 1 and 3"),
         (dict(X=np.eye(3)[:2], rank=1), "square"),
         (dict(X=np.eye(3), rank=1, truth=np.eye(4)), "truth must have the shape of X"),
     ],

@@ -146,6 +146,15 @@ def test_seen_entries_are_fitted_alone_from_a_block_too_and_need_not_be_met_exac
     assert "only what absence leaves" in completion.verdict.reason
 
 
+def test_with_hardly_more_pairs_than_unknowns_noise_is_not_told_from_a_contradiction():
+    """A quarter of what would have been seen is missing: 36 rows of rank 6. Drawn by the soak, which found it."""
+    instance = drawn("contradictory:15000:49")
+    completion = unrelu.complete(instance.data, rng=0, **instance.options)
+    assert completion.verdict.code is Stop.STATIONARY
+    assert "hardly more than the 201 unknowns" in completion.verdict.reason
+    assert not completion.determined.any()
+
+
 def test_what_meets_the_seen_entries_without_absence_is_said():
     rng = np.random.default_rng(5)
     U = rng.standard_normal((31, 4))

@@ -25,6 +25,7 @@ from unrelu.base.tolerances import (
     LIKELIHOOD_LEFT_OF_FEW,
     LIKELIHOOD_MISSING,
     LIKELIHOOD_SELECTED,
+    LIKELIHOOD_SPARE,
     REFINED_NOISE_MATTERS,
 )
 from unrelu.data.limits import part_of
@@ -142,6 +143,7 @@ def _on_fits(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) 
         _nothing_explained(problem, residual)
         or _absence_contradicts(problem, outcome)
         or _better_without_absence(problem, point, noise)
+        or _hardly_more_than_unknowns(problem)
     )
     if odd is not None:
         return Verdict(Stop.STATIONARY, f"{said}, but {odd} ({words})")
@@ -241,6 +243,24 @@ def _better_without_absence(problem: PSDProblem, point: Point, noise: float) -> 
         f"another matrix of rank {problem.rank} meets the {pairs} seen pairs to {told:.1g}: noise of {noise:.3g} is "
         "only what absence leaves, and entries are missing for another reason than their value; mark them as unknown=, "
         "or pass threshold=None"
+    )
+
+
+def _hardly_more_than_unknowns(problem: PSDProblem) -> str | None:
+    """What to say where what was seen could be met by some matrix of this rank, and absence alone leaves a misfit.
+
+    With so few equations to spare a fit without absence has many false minima: that none was found that meets what was
+    seen says nothing, and so noise cannot be told from absence that contradicts it.
+    """
+    plain = problem.simpler
+    if problem.size > FEW_ROWS or plain is None or not plain.bounded or problem.loss.noise_given:
+        return None
+    unknowns, pairs = unknowns_and_pairs(plain.seen_only)
+    if unknowns < LIKELIHOOD_SPARE * pairs:
+        return None
+    return (
+        f"the {pairs} seen pairs are hardly more than the {unknowns} unknowns of rank {problem.rank}, so that noise "
+        "cannot be told from absence that contradicts them; try a lower rank, or pass sigma= if it is known"
     )
 
 

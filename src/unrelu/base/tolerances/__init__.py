@@ -197,6 +197,8 @@ LIKELIHOOD_ALONE = 1e-9
 # They leave less than this share of what noise leaves, at the quantile of so small a probability: that is no chance,
 # though what was seen because of its noise has somewhat less of it.
 LIKELIHOOD_SELECTED, LIKELIHOOD_BY_CHANCE = 0.25, 1e-6
+# Unknowns per seen pair from which on nobody can say whether what is left is noise, if absence is what leaves it.
+LIKELIHOOD_SPARE = 0.8
 
 # --- judge.definite --------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from unrelu.base.tolerances import (
     LIKELIHOOD_LEFT,
     LIKELIHOOD_LEFT_OF_FEW,
     LIKELIHOOD_MISSING,
+    LIKELIHOOD_MUCH,
     LIKELIHOOD_SELECTED,
     LIKELIHOOD_SPARE,
     REFINED_NOISE_MATTERS,
@@ -143,7 +144,7 @@ def _on_fits(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) 
         _nothing_explained(problem, residual)
         or _absence_contradicts(problem, outcome)
         or _better_without_absence(problem, point, noise)
-        or _hardly_more_than_unknowns(problem)
+        or _hardly_more_than_unknowns(problem, residual)
     )
     if odd is not None:
         return Verdict(Stop.STATIONARY, f"{said}, but {odd} ({words})")
@@ -246,7 +247,7 @@ def _better_without_absence(problem: PSDProblem, point: Point, noise: float) -> 
     )
 
 
-def _hardly_more_than_unknowns(problem: PSDProblem) -> str | None:
+def _hardly_more_than_unknowns(problem: PSDProblem, residual: float) -> str | None:
     """What to say where what was seen could be met by some matrix of this rank, and absence alone leaves a misfit.
 
     With so few equations to spare a fit without absence has many false minima: that none was found that meets what was
@@ -254,6 +255,8 @@ def _hardly_more_than_unknowns(problem: PSDProblem) -> str | None:
     """
     plain = problem.simpler
     if problem.size > FEW_ROWS or plain is None or not plain.bounded or problem.loss.noise_given:
+        return None
+    if residual <= LIKELIHOOD_MUCH:  # a contradiction leaves more
         return None
     unknowns, pairs = unknowns_and_pairs(plain.seen_only)
     if unknowns < LIKELIHOOD_SPARE * pairs:

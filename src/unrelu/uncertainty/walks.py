@@ -120,7 +120,9 @@ def walked(fit: Fit, covariance: Covariance, errors: Floats, open_to: Bools) -> 
     """
     found = np.zeros_like(errors)
     most = max(int(NUMBERS / fit.factor.size**2), 8)
-    i, j = _least_certain(np.where(open_to & np.isfinite(errors), errors, 0), most // 2)
+    # Beside a gap any entry has a second valley of its own: one of every row is enough to know that.
+    further = most // 2 if fit.observations.limits.gap is None else 0
+    i, j = _least_certain(np.where(open_to & np.isfinite(errors), errors, 0), further)
     if i.size == 0:
         return Walked(found)
     phase("walking away from the fit")

@@ -197,8 +197,9 @@ LIKELIHOOD_ALONE = 1e-9
 # They leave less than this share of what noise leaves, at the quantile of so small a probability: that is no chance,
 # though what was seen because of its noise has somewhat less of it.
 LIKELIHOOD_SELECTED, LIKELIHOOD_BY_CHANCE = 0.25, 1e-6
-# Unknowns per seen pair from which on nobody can say whether what is left is noise, if absence is what leaves it.
-LIKELIHOOD_SPARE = 0.8
+# Unknowns per seen pair from which on nobody can say whether what is left is noise, if absence is what leaves it; and
+# the relative residual from which on it may be.
+LIKELIHOOD_SPARE, LIKELIHOOD_MUCH = 0.8, 0.1
 
 # --- judge.definite --------------------------------------------------------------------------------------------------
 

@@ -154,6 +154,27 @@ def test_the_time_is_obeyed():
     assert np.isfinite(found.filled()).all()
 
 
+@pytest.mark.parametrize("rank", [None, 4])
+@pytest.mark.parametrize("moment", [1, 2, 3])
+def test_an_interrupt_of_the_rehearsal_is_not_swallowed(monkeypatch, rank, moment):
+    drawn = planted(80, 4, sigma=0.3, symmetric_noise=True, rng=1)
+    asked = []
+
+    def stop(name):
+        asked.append(name)
+        if len(asked) == moment:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("unrelu.auto.menu.phase", stop)
+    found = unrelu.complete(kept(drawn.matrix), rank, rehearse=True, rng=0)
+    assert found.verdict.code is Stop.INTERRUPTED
+    assert found.rank == 4  # what was found before is not lost
+    assert len(asked) == moment
+    asked.clear()
+    with pytest.raises(KeyboardInterrupt):
+        unrelu.rehearse(kept(drawn.matrix), 4, rng=0)
+
+
 def test_few_rows_and_empty_data_have_an_answer():
     assert unrelu.complete(np.zeros((4, 4))).rank == 1
     assert unrelu.complete(np.array([[2.0]])).rank == 1

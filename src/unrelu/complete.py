@@ -11,6 +11,7 @@ import numpy as np
 
 from unrelu.auto.choices import (
     choose,
+    diagonal_named,
     kernel_of,
     loss_of_noise,
     problem_checked,
@@ -27,7 +28,7 @@ from unrelu.auto.solving import cut_short
 from unrelu.auto.strategy import Once, Strategy, strategy_of
 from unrelu.auto.task import Attempts, Journal, Over, Task
 from unrelu.base.budget import OutOfTime, budget
-from unrelu.base.errors import InputError, unknown_name
+from unrelu.base.errors import InputError
 from unrelu.base.generators import generator_of
 from unrelu.data.labels import Axes
 from unrelu.data.limits import Limits
@@ -191,7 +192,7 @@ def complete(
     truth = None if truth is None else truth_checked(truth, Axes.square(n, observations.labels))
     pairs = pairs_checked(pairs)
     _require_callable(callback)
-    diagonal = diagonal_checked(diagonal, strategy)
+    diagonal = _diagonal_asked(diagonal, strategy)
     posed = problem_of(problem, structure)(observations, rank or 1, loss_chosen, kernel_of(kernel))
     posed, strategy = _suited(without_noise(problem_checked(posed, strategy.solver), either), strategy)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
@@ -243,11 +244,9 @@ def _rank_asked(rank: Any, size: int, strategy: Strategy, structure: str, proble
     return None
 
 
-def diagonal_checked(diagonal: Any, strategy: Strategy) -> str:
+def _diagonal_asked(diagonal: Any, strategy: Strategy) -> str:
     """One of the four words; those that need a rehearsal only where one may be held."""
-    uses = ("auto", "data", "limit", "unknown")
-    if not isinstance(diagonal, str) or diagonal not in uses:
-        raise unknown_name("diagonal", diagonal, uses)
+    diagonal = diagonal_named(diagonal)
     if diagonal in ("limit", "unknown") and strategy.name != "auto":
         raise InputError(f"diagonal={diagonal!r} is for method='auto' without a start; drop method= and start=")
     return diagonal

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from unrelu.auto.choices import rank_checked
+from unrelu.auto.choices import diagonal_named, rank_checked
 from unrelu.auto.path import rehearsed
 from unrelu.auto.rehearsed import Rehearsal
-from unrelu.base.errors import unknown_name
 from unrelu.base.generators import generator_of
 from unrelu.data.observations import Observations
 from unrelu.data.terms import Terms
@@ -68,9 +67,7 @@ def rehearse(
     >>> shown.extrapolates, bool(0.25 < shown.sigma < 0.4)
     (True, True)
     """
-    uses = ("auto", "data", "limit", "unknown")
-    if not isinstance(diagonal, str) or diagonal not in uses:
-        raise unknown_name("diagonal", diagonal, uses)
+    diagonal = diagonal_named(diagonal)
     observations = Observations.of(X, Terms(threshold, seen, unknown, entry_range))
     rank = None if rank is None else rank_checked(rank, observations.size)
     return rehearsed(observations, rank, diagonal, generator_of(rng))

@@ -142,6 +142,14 @@ def structure_checked(structure: Any) -> str:
     return structure
 
 
+def diagonal_named(diagonal: Any) -> str:
+    """What the diagonal is to models that are rehearsed, if it is one of the four words."""
+    uses = ("auto", "data", "limit", "unknown")
+    if not isinstance(diagonal, str) or diagonal not in uses:
+        raise unknown_name("diagonal", diagonal, uses)
+    return diagonal
+
+
 def problem_of(problem: Any, structure: str = "psd") -> Callable[..., Any]:
     """What makes the problem: the caller's own, or symmetric completion with the structure that is named."""
     if isinstance(problem, str) and problem == "psd":

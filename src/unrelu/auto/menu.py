@@ -85,8 +85,8 @@ def chosen_from(
             trying.along(path)
         found = trying.fitted() if fit else trying.best.fits[0]
     except (OutOfTime, KeyboardInterrupt) as end:
-        if not trying.tried:
-            raise
+        if not trying.tried or not fit:
+            raise  # half a rehearsal says nothing
         # Who does not wait gets the fit that the nearest rehearsal has: it knows most of the data.
         found, cut = trying.best.fits[0], end
     return Chosen(found, trying.shown(), cut)

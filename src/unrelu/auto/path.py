@@ -25,6 +25,7 @@ from unrelu.base.tolerances import PATH_REHEARSED, RANKS_NEAR, RANKS_ROUNDING
 from unrelu.data.canonical import canonical_order
 from unrelu.data.observations import Observations
 from unrelu.judge.floor import unknowns_and_pairs
+from unrelu.judge.likelihood import noise_of
 from unrelu.loop.history import Stop
 from unrelu.loop.run import run
 from unrelu.model.losses import squared_loss
@@ -95,8 +96,12 @@ class Search:
         """
         if self._as_data:
             task, attempts = self.at_rank(rank)
-            cut = attempts.outcome.verdict.code in CUT_SHORT
-            shown = self._rehearsed(_up_to(rank)) if rehearse and self._may_be_rehearsed() and not cut else None
+            if not rehearse or attempts.outcome.verdict.code in CUT_SHORT or not self._may_be_rehearsed():
+                return Searched(task, attempts)
+            try:
+                shown = _rehearsed(self.observations, _up_to(rank), self.diagonal, self.rng)
+            except (OutOfTime, KeyboardInterrupt) as end:
+                return Searched(task, cut_short(task, end))
             return Searched(task, attempts, rehearsal=shown)
         self._require_rehearsal()
         return self._chosen([[Candidate(one, 0.0, self.diagonal) for one in _up_to(rank)]], last=True)
@@ -109,7 +114,7 @@ class Search:
         try:
             if not self._as_data:
                 self._require_rehearsal()
-                return self._chosen(self._menu(self.observations))
+                return self._chosen(_menu(self.observations, self.diagonal))
             found = self._by_rank(climb)
             known = found.chosen is None and self._may_be_rehearsed()
             return replace(found, alone=alone(self.observations, self.rng)) if known else found
@@ -135,7 +140,7 @@ class Search:
             return found
         if not self._may_be_rehearsed():
             return Searched(*self.at_rank(ladder.rank or 1), ladder=ladder)
-        return replace(self._chosen(self._menu(self.observations)), ladder=ladder)
+        return replace(self._chosen(_menu(self.observations, self.diagonal)), ladder=ladder)
 
     @property
     def _rounding(self) -> float:
@@ -167,9 +172,6 @@ class Search:
     def _as_data(self) -> bool:
         return self.diagonal in ("auto", "data")
 
-    def _menu(self, observations: Observations) -> list[list[Candidate]]:
-        return menu_for(observations, ("data", "limit") if self.diagonal == "auto" else (self.diagonal,))
-
     def _counted(self, rank: int) -> bool:
         """Whether there are more equations than unknowns."""
         unknowns, pairs = unknowns_and_pairs(PSDProblem(self.observations, rank))
@@ -188,12 +190,13 @@ class Search:
             return Searched(task, attempts, ladder=ladder)
         if not noisy:
             return None
-        problem, point = attempts.problem or task.problem, attempts.outcome.point
-        noise = point.loss.noise if point.loss is not None else None
-        if noise is None:  # of squares
-            noise = problem.misfit(point.value) / np.sqrt(problem.observations.count) * problem.unit
-        shown = self._rehearsed(sorted({rung.rank for rung in ladder.rungs if rung.rank <= ladder.rank}))
-        steady = shown.best.rank == ladder.rank and shown.best.sigmas[0] <= PATH_REHEARSED * float(noise)
+        noise = noise_of(attempts.problem or task.problem, attempts.outcome.point)
+        ranks = sorted({rung.rank for rung in ladder.rungs if rung.rank <= ladder.rank})
+        try:
+            shown = _rehearsed(self.observations, ranks, self.diagonal, self.rng)
+        except (OutOfTime, KeyboardInterrupt) as end:
+            return Searched(task, cut_short(task, end), ladder=ladder)
+        steady = shown.best.rank == ladder.rank and shown.best.sigmas[0] <= PATH_REHEARSED * noise
         if not (steady and shown.best.diagonal == "data" and shown.extrapolates and shown.damping == 1):
             return None
         return Searched(task, attempts, rehearsal=shown, ladder=ladder)
@@ -209,13 +212,6 @@ class Search:
         if attempts.outcome.verdict.code is not Stop.FITTED:
             return None
         return Searched(inner, replace(attempts, problem=plain), ladder=ladder)
-
-    def _rehearsed(self, ranks: list[int]) -> Rehearsal:
-        """Some ranks; the last also with the diagonal as a limit, where one may choose: it may be no data."""
-        path = [Candidate(rank) for rank in ranks]
-        if self.observations.diagonal_seen and self.diagonal == "auto":
-            path.append(replace(path[-1], diagonal="limit"))
-        return chosen_from([path], self.observations, self.rng, unless_alike=len(ranks) - 1, fit=False).rehearsal
 
     def _may_be_rehearsed(self) -> bool:
         return _enough(self.observations)
@@ -245,9 +241,17 @@ def rehearsed(observations: Observations, rank: int | None, diagonal: str, rng: 
     """What a rehearsal of one rank, with smaller ones on the way, or of all models shows; nothing is fitted then."""
     _require_enough(observations, "a rehearsal hides some of what was seen", "")
     if rank is None:
-        menu = menu_for(observations, ("data", "limit") if diagonal == "auto" else (diagonal,))
-        return chosen_from(menu, observations, rng, fit=False).rehearsal
-    path = [Candidate(one, 0.0, "data" if diagonal == "auto" else diagonal) for one in _up_to(rank)]
+        return chosen_from(_menu(observations, diagonal), observations, rng, fit=False).rehearsal
+    return _rehearsed(observations, _up_to(rank), diagonal, rng)
+
+
+def _menu(observations: Observations, diagonal: str) -> list[list[Candidate]]:
+    return menu_for(observations, ("data", "limit") if diagonal == "auto" else (diagonal,))
+
+
+def _rehearsed(observations: Observations, ranks: list[int], diagonal: str, rng: np.random.Generator) -> Rehearsal:
+    """Some ranks, of which the last is meant; where one may choose, that also with the diagonal as a limit."""
+    path = [Candidate(one, 0.0, "data" if diagonal == "auto" else diagonal) for one in ranks]
     last = len(path) - 1
     if observations.diagonal_seen and diagonal == "auto":
         path.append(replace(path[-1], diagonal="limit"))

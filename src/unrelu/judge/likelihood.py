@@ -44,7 +44,7 @@ from unrelu.problems.psd import Point, PSDProblem
 from unrelu.solvers import GaussNewton
 from unrelu.starts.continuation import highest_residual_eigenvalue, lowest_residual_eigenpair
 
-__all__ = ["Fits", "Leftover", "bent_by_selection", "on_likelihood"]
+__all__ = ["Fits", "Leftover", "bent_by_selection", "noise_of", "on_likelihood"]
 
 # Up to so many rows the seen entries are fitted alone too, and how far that goes.
 FEW_ROWS, ALONE = 200, RelativeGradientNormBelow(LIKELIHOOD_ALONE) | MaxIterations(60)
@@ -118,6 +118,14 @@ class Leftover:
         return self.complete and self.against <= self.most
 
 
+def noise_of(problem: PSDProblem, point: Point) -> float:
+    """The noise of a fit in the units of the data: that of its likelihood, or what squares leave per seen entry."""
+    noise = problem.loss.noise if point.loss is None else point.loss.noise
+    if noise is not None:
+        return float(noise)
+    return problem.misfit_at(point) / float(np.sqrt(problem.observations.count)) * problem.unit
+
+
 def on_likelihood(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) -> Verdict:
     """The verdict on the best of the fits that were tried."""
     return unless_runaway(problem, outcome.point, _on_fits(problem, outcome, evidence, words))
@@ -134,9 +142,7 @@ def _on_fits(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) 
     residual = problem.misfit_at(point) / problem.norm if problem.norm else 0.0
     if residual <= FLOOR_NOISELESS[problem.dtype.name]:
         return Verdict(Stop.FITTED, f"{said}; the data are fitted to rounding, and no noise is left ({words})")
-    noise = problem.loss.noise if point.loss is None else point.loss.noise
-    if noise is None:  # of squares
-        noise = problem.misfit_at(point) / float(np.sqrt(problem.observations.count)) * problem.unit
+    noise = noise_of(problem, point)
     level = f"noise of {noise:.3g}"
     left = Leftover.of(problem, point)
     told = evidence.plain or problem.size >= MANY_ROWS

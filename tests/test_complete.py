@@ -344,7 +344,7 @@ FRAME = pd.DataFrame(GOOD, index=["a", "b"], columns=["b", "a"])
         (dict(X=np.ones((2, 2, 2))), r"X must be a square matrix (2-D), got 3-D data of shape (2, 2, 2)"),
         (
             dict(X=np.ones((2, 3))),
-            r"X must be square, got 2 rows and 3 columns; complete_rectangular and certify_rectangular take",
+            r"X must be square, got 2 rows and 3 columns; complete_table, complete_rectangular and",
         ),
         (dict(X=np.ones((0, 0))), r"X must have at least one row, got an empty matrix"),
         (dict(X=[[1.0], [1.0, 2.0]]), r"X must be a matrix of numbers, got rows of different lengths"),
@@ -464,7 +464,7 @@ FRAME = pd.DataFrame(GOOD, index=["a", "b"], columns=["b", "a"])
         (dict(X=GOOD, rng=True), r"rng must be an integer ≥ 0, a numpy Generator or None, got True"),
         (
             dict(X=FRAME.iloc[:1]),
-            r"X must be square, got 1 rows and 2 columns; complete_rectangular and certify_rectangular take",
+            r"X must be square, got 1 rows and 2 columns; complete_table, complete_rectangular and",
         ),
         (
             dict(X=pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}, index=["a", "b"])),

@@ -405,3 +405,29 @@ def test_an_entry_with_a_range_tells_everything_if_it_was_seen_and_little_if_not
     seen, hidden = near.at(np.array([2, 0]), np.array([3, 1]))
     assert seen == pytest.approx(1.0)
     assert 0 < hidden < 1
+
+
+def test_rounding_is_within_the_range():
+    """The cosine of a row with itself is 1, or the next number above."""
+    X = np.array([[np.nextafter(1.0, 2.0), 0.5], [0.5, 1.0]])
+    assert unrelu.complete(X, 2, threshold=0.4, entry_range=(0.0, 1.0), rng=0).verdict.code.value == "fitted"
+    X[0, 0] = 1 + 1e-9
+    with pytest.raises(unrelu.InputError, match="every seen entry must lie in entry_range"):
+        unrelu.complete(X, 2, threshold=0.4, entry_range=(0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            dict(threshold=0.3, entry_range=(0.5, 1)),
+            r"no entry can lie below threshold=0.3 and in entry_range=\(0.5, 1\)",
+        ),
+        (dict(threshold=2, seen="below", entry_range=(-1, 2)), "no entry can lie above threshold=2"),
+    ],
+)
+def test_a_range_that_leaves_no_room_beyond_the_threshold_is_refused(options, words):
+    X = np.array([[1.0, np.nan], [np.nan, 1.0]])
+    for complete in (unrelu.complete, unrelu.complete_table):
+        with pytest.raises(unrelu.InputError, match=words):
+            complete(X, **options)

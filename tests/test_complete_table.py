@@ -303,3 +303,101 @@ def test_integers_stay_inside_their_limits():
     filled = Sheet.of(table).filled(np.array([0]), np.array([[4.9], [nan], [nan]]), ends)
     assert filled["n"].tolist() == [4, 5, 6]
     assert filled["n"].dtype == "Int64"
+
+
+def test_counts_are_never_filled_below_zero():
+    """Integers from 0 on, of which the small ones went unseen: half of them are zero."""
+    rng = np.random.default_rng(3)
+    mean = 2.0 * np.exp(0.8 * rng.standard_normal((120, 1)))
+    M = rng.poisson(mean * rng.uniform(0.5, 2.0, 5)).astype(float)
+    X = np.where(M >= 3, M, nan)
+    found = unrelu.complete_table(X, threshold=3.0, rng=0)
+    filled = found.filled()
+    assert found.counts.all()
+    assert "5 columns hold counts, and nothing below 0 is filled in there" in found.verdict.reason
+    assert filled.min() >= 0
+    low, high = found.predict(*np.nonzero(np.isnan(X)))
+    assert low.min() >= 0
+    assert high.max() <= 3
+    other = unrelu.complete_table(X, threshold=3.0, entry_range=(-10.0, np.inf), rng=0)
+    assert not other.counts.any()
+    assert error(filled, M, X) < error(other.filled(), M, X)
+    assert found.new_rows(X[:4]).min() >= 0
+
+
+def test_a_column_of_integers_may_be_filled_with_zero():
+    frame = pd.DataFrame({"a": pd.array([5, 3, None, 4, 7, None, 3, 9], "Int64"), "b": np.linspace(1, 2, 8)})
+    with pytest.warns(unrelu.CompletionWarning, match="columns of integers stay such"):
+        found = unrelu.complete_table(frame, threshold=pd.Series({"a": 1.0, "b": 0.5}), rng=0)
+    assert found.filled()["a"].tolist() == [5, 3, 0, 4, 7, 0, 3, 9]  # all that a count below 1 can be
+
+
+def test_the_time_is_obeyed_and_the_best_so_far_is_taken():
+    M, limits, X = together()
+    found = unrelu.complete_table(X, threshold=limits, max_seconds=1e-6, rng=0)
+    assert found.verdict.code.value == "max-seconds"
+    assert "the time was over with 1 model rehearsed" in found.verdict.reason
+    assert found.model == "each column by itself"
+    assert error(found.filled(), M, X) < 1.1 * error(by_itself(M, X, limits), M, X)
+    with pytest.raises(unrelu.InputError, match="max_seconds must be a positive number"):
+        unrelu.complete_table(X, threshold=limits, max_seconds=0)
+
+
+def test_an_interrupt_leaves_the_best_so_far(monkeypatch):
+    from unrelu.auto import table_choice
+
+    calls = []
+
+    def interrupted(name):
+        calls.append(name)
+        if len(calls) == 12:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(table_choice, "phase", interrupted)
+    _, limits, X = together()
+    found = unrelu.complete_table(X, threshold=limits, rng=0)
+    assert found.verdict.code.value == "interrupted"
+    assert 1 < len(found.rehearsal.tried) < 12
+    assert np.isfinite(found.filled()).all()
+
+
+def test_what_is_rehearsed_is_told(monkeypatch):
+    from unrelu.loop.progress import Spinner
+
+    said = []
+    monkeypatch.setattr(Spinner, "phase", lambda self, name: said.append(name))
+    _, limits, X = together()
+    unrelu.complete_table(X, threshold=limits, rng=0, progress=True)
+    assert "rehearsing each column by itself" in said
+
+
+def test_columns_that_could_not_be_completed_keep_their_limits():
+    X = np.array([[5.0, 1], [nan, 2], [6, nan], [nan, 4], [nan, 5], [nan, 3]])
+    with pytest.warns(unrelu.CompletionWarning, match="left as they were"):
+        found = unrelu.complete_table(X, threshold=np.array([4.0, 0.5]), rng=0)
+    assert found.predict(1, 0) == (-np.inf, 4.0)
+    assert found.status()[1].tolist() == ["censored", "measured"]
+
+
+def test_new_rows_of_which_nothing_was_seen_are_filled():
+    _, limits, X = together()
+    found = unrelu.complete_table(X, threshold=limits, rng=0)
+    alone = found.new_rows(np.full((1, 6), nan))
+    assert (alone < limits).all()
+    np.testing.assert_allclose(alone, found.new_rows(np.vstack([np.full(6, nan), X[:2]]))[:1])
+
+
+def test_a_whole_table_has_nothing_to_fill_in():
+    M, limits, _ = together()
+    found = unrelu.complete_table(M, threshold=limits - 100, rng=0)
+    assert "every cell was seen" in found.verdict.reason
+    np.testing.assert_array_equal(found.filled(), M)
+
+
+@pytest.mark.parametrize("scale", [2.0**660, 2.0**-660])
+def test_values_whose_squares_are_no_numbers(scale):
+    _, limits, X = together(40, 4)
+    plain = unrelu.complete_table(X, threshold=limits, rng=0)
+    scaled = unrelu.complete_table(X * scale, threshold=limits * scale, rng=0)
+    assert scaled.model == plain.model
+    np.testing.assert_allclose(scaled.filled() / scale, plain.filled(), rtol=1e-9)

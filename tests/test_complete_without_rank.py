@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
 import unrelu
+from unrelu.base.budget import current
 from unrelu.data.planted import FAMILIES, family, planted
 from unrelu.loop.history import Stop
 from unrelu.loop.stopping import MaxSeconds
@@ -106,6 +108,21 @@ def test_forecasts_are_saved(tmp_path):
         again.standard_errors(0, 1, X=X)
 
 
+def test_forecasts_that_were_saved_need_the_mask_they_were_made_with(tmp_path):
+    _, X, cut = real_like()
+    unknown = np.zeros(X.shape, bool)
+    i, j = np.argwhere(np.isnan(X))[0]
+    unknown[i, j] = unknown[j, i] = True
+    found = unrelu.complete(X, threshold=cut, unknown=unknown, rng=0)
+    assert found.forecasts
+    found.save(tmp_path / "found.npz")
+    loaded = unrelu.Completion.load(tmp_path / "found.npz")
+    for ask in (lambda: loaded.filled(X), lambda: loaded.predict(i, j, X=X)):
+        with pytest.raises(unrelu.InputError, match="unknown"):
+            ask()
+    np.testing.assert_array_equal(loaded.with_data(X, unknown).filled(), found.filled())
+
+
 def test_scaling_and_permuting_the_data_does_the_same_to_forecasts():
     _, X, cut = real_like()
     found = unrelu.complete(X, threshold=cut, rng=0).filled()
@@ -154,6 +171,39 @@ def test_the_time_is_obeyed():
     assert np.isfinite(found.filled()).all()
 
 
+def test_the_time_leaves_the_best_model_that_was_rehearsed(monkeypatch):
+    from unrelu.auto import menu
+
+    tried = menu._Trying._tried
+
+    def too_late(self, path, before):
+        if len(self.tried) == 7:
+            current().seconds = 0.0
+        return tried(self, path, before)
+
+    monkeypatch.setattr(menu._Trying, "_tried", too_late)
+    _, X, cut = real_like()
+    found = unrelu.complete(X, threshold=cut, tol=MaxSeconds(600), rng=0)
+    assert found.verdict.code is Stop.MAX_SECONDS
+    assert "the best so far of 7 models" in found.verdict.reason
+    assert len(found.rehearsal.trials) == 7
+    assert np.isfinite(found.filled()).all()
+
+
+def test_the_time_leaves_the_last_rank_that_was_fitted(monkeypatch):
+    from unrelu.auto import path
+
+    def too_late(observations, rng):
+        current().seconds = 0.0
+
+    monkeypatch.setattr(path, "rank_of_blocks", too_late)
+    _, X, cut = real_like()
+    found = unrelu.complete(X, threshold=cut, tol=MaxSeconds(600), rng=0)
+    assert found.verdict.code is Stop.MAX_SECONDS
+    assert np.isfinite(found.objective)
+    assert np.isfinite(found.filled()).all()
+
+
 @pytest.mark.parametrize("rank", [None, 4])
 @pytest.mark.parametrize("moment", [1, 2, 3])
 def test_an_interrupt_of_the_rehearsal_is_not_swallowed(monkeypatch, rank, moment):
@@ -181,6 +231,107 @@ def test_few_rows_and_empty_data_have_an_answer():
     U = np.random.default_rng(0).standard_normal((5, 1))
     found = unrelu.complete(kept(U @ U.T), rng=0)
     assert found.rank == 1
+
+
+def test_the_rank_of_blocks_is_taken_before_a_higher_one_that_fits_as_well():
+    """A climb ends at rank 5 here, which leaves every row open."""
+    rows = load_iris().data[::3]
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    cosines = rows @ rows.T
+    with pytest.warns(unrelu.CompletionWarning):
+        found = unrelu.complete(kept(cosines, 0.6), threshold=0.6, rng=0)
+    assert found.rank == 4
+    assert found.verdict.code is Stop.FITTED
+    known = np.ix_(found.determined, found.determined)
+    assert found.determined.mean() > 0.5
+    np.testing.assert_allclose(found.matrix()[known], cosines[known], atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_forecasts_that_only_beat_a_distribution_that_has_collapsed_are_not_believed(seed):
+    """Of series with a common trend the seen correlations lie next to 1, and say nothing of the others."""
+    rng, time = np.random.default_rng(seed), np.linspace(0, 1, 200)
+    trends = [time * rng.uniform(0.5, 2) + 0.01 * rng.standard_normal(200) for _ in range(9)]
+    walks = [np.cumsum(rng.standard_normal(200)) for _ in range(6)]
+    matrix = np.corrcoef([*trends, *walks])
+    found = unrelu.complete(kept(matrix, 0.3), threshold=0.3, rng=0)
+    assert min(found.rehearsal.gains) > 3  # however large they are
+    assert found.verdict.code is Stop.DOES_NOT_EXTRAPOLATE
+
+
+def test_values_that_are_all_alike_can_be_rehearsed():
+    assert not unrelu.rehearse(np.ones((10, 10)), rng=0).extrapolates
+
+
+def test_what_is_filled_in_lies_in_its_interval():
+    for seed in range(3):
+        _, X, cut = real_like(seed=seed)
+        found = unrelu.complete(X, threshold=cut, rng=0)
+        i, j = np.nonzero(np.isnan(X))
+        filled = found.filled()[i, j]
+        for level in (0.01, 0.95):
+            low, high = found.predict(i, j, level)
+            assert ((low <= filled + 1e-12) & (filled - 1e-12 <= high)).all()
+
+
+def test_what_is_rehearsed_is_told_with_the_time_left():
+    _, X, cut = real_like()
+
+    class Told:
+        def __init__(self):
+            self.phases = []
+
+        def __call__(self, record):
+            pass
+
+        def phase(self, name):
+            self.phases.append(name)
+
+    told = Told()
+    unrelu.complete(X, threshold=cut, rng=0, callback=told)
+    models = [name for name in told.phases if name.startswith("rehearsing")]
+    assert models[0].startswith("rehearsing rank 1 (model 1 of ")
+    assert all(" s left)" in name for name in models[5:])
+
+
+def test_too_few_pairs_are_filled_as_anyone_would():
+    """Eight variables, ten of their 28 correlations seen: no model can be rehearsed, and none is believed."""
+    matrix, _, _ = real_like(p=8, seed=3)
+    cut = float(np.quantile(matrix[np.triu_indices(8, 1)], 0.65))
+    X = kept(matrix, cut)
+    np.fill_diagonal(X, 1.0)
+    found = unrelu.complete(X, threshold=cut, rng=0)
+    assert found.verdict.code is Stop.DOES_NOT_EXTRAPOLATE
+    assert "too few pairs were seen" in found.verdict.reason
+    filled = found.filled()[np.isnan(X)]
+    np.testing.assert_allclose(filled, filled[0])  # one value for all
+    assert filled[0] < cut
+    low, high = found.predict(*np.nonzero(np.isnan(X)))
+    hidden = matrix[np.isnan(X)]
+    assert np.mean((low <= hidden) & (hidden <= high)) >= 0.85
+
+
+def test_forecasts_stay_near_what_one_distribution_says_of_the_hidden_on_the_whole():
+    """Kernels of points in clusters: the pairs hidden on purpose do not show how far below zero a fit goes."""
+    rng = np.random.default_rng(7)
+    points = rng.standard_normal((3, 2))[rng.integers(0, 3, 24)] * 2 + 0.4 * rng.standard_normal((24, 2))
+    squares = np.sum((points[:, None] - points) ** 2, axis=-1)
+    matrix = np.exp(-squares / np.median(squares[np.triu_indices(24, 1)]))
+    cut = float(np.quantile(matrix[np.triu_indices(24, 1)], 0.6))
+    X = kept(matrix, cut)
+    hidden = np.isnan(X)
+    found = unrelu.complete(X, threshold=cut, rng=0)
+    none = found.rehearsal.none
+    plain = found.rehearsal.without_structure(found.matrix()[hidden], (-np.inf, cut))
+    assert none.sigma > 0
+    forecast = found.filled()[hidden]
+    assert np.mean(plain.expectation() - forecast) <= 0.5 * plain.spread()[0] + 1e-12
+    raw = np.minimum(found.matrix()[hidden], cut)
+    assert np.mean(plain.expectation() - raw) > 0.5 * plain.spread()[0]  # the fit itself goes further
+    errors = [np.sqrt(np.mean((one - matrix[hidden]) ** 2)) for one in (forecast, plain.expectation(), raw)]
+    assert errors[0] <= 1.1 * errors[1]
+    assert errors[0] < errors[2]
 
 
 @pytest.mark.parametrize(

@@ -515,3 +515,58 @@ def test_a_fit_that_is_not_finished_determines_nothing():
     assert (determine_table(seen, factor, rng, at_floor=True, exact=True).level == "generic").all()
     factor[3] *= 1.01  # the data place its entries elsewhere
     assert (determine_table(seen, factor, rng, at_floor=True, exact=True).level == "no").all()
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.1])
+def test_the_rank_is_found_where_none_is_named(sigma):
+    rng = np.random.default_rng(5)
+    M = rng.standard_normal((70, 3)) @ rng.standard_normal((3, 50))
+    noisy = M + sigma * rng.standard_normal(M.shape)
+    found = unrelu.complete_rectangular(np.where(noisy >= 0, noisy, np.nan), rng=0)
+    assert found.rank == 3
+    assert found.verdict.converged
+    assert np.linalg.norm(found.matrix() - M) <= (1e-9 if sigma == 0 else 0.1) * np.linalg.norm(M)
+
+
+def test_a_table_of_no_rank_is_told_where_to_go():
+    X = np.random.default_rng(0).standard_cauchy((40, 30))
+    with pytest.raises(
+        unrelu.InputError, match=r"rank must be named: of those that were tried \(1, 2, .* complete_table"
+    ):
+        unrelu.complete_rectangular(np.where(X >= 0, X, np.nan), rng=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"), [({"method": "pam"}, "drop method="), ({"start": "tailored"}, "drop start=")]
+)
+def test_a_rank_must_be_named_where_a_method_or_a_start_is(options, words):
+    with pytest.raises(unrelu.InputError, match=words):
+        unrelu.complete_rectangular(np.ones((5, 4)), **options)
+
+
+def test_the_time_is_obeyed_while_the_rank_is_looked_for():
+    rng = np.random.default_rng(5)
+    M = rng.standard_normal((70, 3)) @ rng.standard_normal((3, 50))
+    found = unrelu.complete_rectangular(np.where(M >= 0, M, np.nan), tol=unrelu.MaxSeconds(1e-6), rng=0)
+    assert found.verdict.code.value == "max-seconds"
+    assert np.isfinite(found.matrix()).all()
+
+
+@pytest.mark.parametrize(("seed", "options"), [(0, {"seen": "above"}), (6, {"seen": "between"})])
+def test_the_smallest_exact_rank_is_found_though_a_climb_misses_it(seed, options):
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((24, 1)) @ rng.standard_normal((1, 8))
+    low, high = np.quantile(M, 0.3 if seed == 0 else 0.15), np.quantile(M, 0.85)
+    threshold = low if seed == 0 else (low, high)
+    X = np.where((low <= M) & ((high >= M) | (seed == 0)), M, np.nan)
+    for complete in (unrelu.complete_rectangular, unrelu.complete_table):
+        found = complete(X, threshold=threshold, rng=0, **options)
+        assert found.rank == 1
+        np.testing.assert_allclose(found.filled(), M, atol=1e-9)
+
+
+def test_too_little_to_look_for_a_rank_is_said():
+    X = np.full((5, 4), np.nan)
+    X[0, 0] = X[1, 1] = 1.0
+    with pytest.raises(unrelu.InputError, match="too little was seen to look for one"):
+        unrelu.complete_rectangular(X, rng=0)

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from unrelu.auto.choices import kernel_of, loss_of_noise, stopping_of, truth_checked
-from unrelu.auto.rectangular import table_strategy
+from unrelu.auto.ranks import CLIMBING, Climb
+from unrelu.auto.rectangular import AutoTable, table_strategy
+from unrelu.auto.solving import CANONICAL, cut_short
 from unrelu.auto.strategy import Once, Strategy
-from unrelu.auto.task import Attempts, Task
-from unrelu.base.budget import budget
+from unrelu.auto.task import Attempts, Journal, Task
+from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import CompletionWarning, InputError, is_integer
 from unrelu.base.generators import generator_of
 from unrelu.complete import chosen_loss, found_by, without_noise
@@ -25,7 +27,7 @@ from unrelu.data.table_observations import table_observations
 from unrelu.data.terms import Terms, kept_terms
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import owning_the_cores
-from unrelu.loop.history import Record, in_units
+from unrelu.loop.history import Record, Stop, in_units
 from unrelu.loop.progress import Bar
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import Loss
@@ -34,13 +36,13 @@ from unrelu.results.rectangular import RectangularCompletion
 from unrelu.solvers import Solver
 from unrelu.starts import Given
 
-__all__ = ["complete_rectangular"]
+__all__ = ["complete_rectangular", "smallest_exact"]
 
 
 @owning_the_cores()
 def complete_rectangular(
     X: Any,
-    rank: int,
+    rank: int | None = None,
     *,
     threshold: Any = 0.0,
     seen: str = "above",
@@ -59,14 +61,15 @@ def complete_rectangular(
     progress: bool = False,
     kernel: Any = "auto",
 ) -> RectangularCompletion:
-    """Complete a table of known rank from the entries beyond a threshold: M ≈ LRᵀ, rows and columns of any number.
+    """Complete a table of low rank from the entries beyond a threshold: M ≈ LRᵀ, rows and columns of any number.
 
     Parameters
     ----------
     X : array, masked array, data frame, sparse matrix or source of shape (m, n)
         NaN where nothing was seen; a data frame brings labels of rows and of columns. Never modified.
-    rank : int
-        Rank of the completed matrix, from 1 to the smaller side.
+    rank : int, optional
+        Rank of the completed matrix, from 1 to the smaller side. Default: the smallest that leaves nothing of the data
+        but rounding, or nothing but noise; where there is none, :func:`unrelu.complete_table` is for such data.
     threshold, weights, sigma : float, array or None; threshold also a pair or Limits
         As in :func:`unrelu.complete`, of shape (m, 1) for one per row, (1, n) for one per column, or (m, n). A vector
         of n numbers is one per column if m ≠ n; a series goes by its labels, those of the rows or of the columns.
@@ -110,31 +113,74 @@ def complete_rectangular(
     terms = Terms(threshold, seen, unknown, entry_range, weights, spread)
     observations = table_observations(X, terms)
     m, n = _shape(observations)
-    if not (is_integer(rank) and 1 <= rank <= min(m, n)):
+    if not (rank is None or (is_integer(rank) and 1 <= rank <= min(m, n))):
         raise InputError(f"rank must be between 1 and {min(m, n)}, the smaller side of the table; got {rank!r}")
-    strategy = table_strategy(method, _given(start, (m, n), int(rank)))
+    if rank is None and not (isinstance(start, str) and start == "auto"):
+        raise InputError("rank must be named where start is; name a number, or drop start=")
+    strategy = table_strategy(method, _given(start, (m, n), int(rank or 1)))
+    if rank is None and not isinstance(strategy, AutoTable):
+        raise InputError("rank must be named unless method='auto'; name a number, or drop method=")
     loss_chosen, either = chosen_loss(loss, strategy, observations)
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
     truth = None if truth is None else truth_checked(truth, read_table(X)[1])
     require_memory(2 * m * n * observations.dtype.itemsize, f"a {m}×{n} matrix")
-    posed = without_noise(RectangularProblem(observations, int(rank), loss_chosen, kernel_of(kernel)), either)
+    posed = without_noise(RectangularProblem(observations, int(rank or 1), loss_chosen, kernel_of(kernel)), either)
     with Bar(posed, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
         task = Task(posed, strategy.solver, stopping, generator_of(rng), truth, told, either=either)
+        about = dict(method=strategy.method, source=X, **kept_terms(observations.said or terms))
         with budget(stopping.time_limit, getattr(callback if bar is None else bar, "phase", None)) as clock:
             # Where only zeros were seen there is nothing to search.
-            attempts = found_by(strategy if posed.norm > 0 else Once(strategy.solver), task)
+            if rank is None and posed.norm > 0:
+                completion = _at_rank_found(task, strategy, about)
+            else:
+                attempts = found_by(strategy if posed.norm > 0 else Once(strategy.solver), task)
+                completion = replace(_completion(task, attempts), **about)
     _warn_of_empty(observations)
-    return replace(
-        _completion(task, attempts),
-        method=strategy.method,
-        source=X,
-        **kept_terms(observations.said or terms),
-        seconds=clock.spent,
-        cpu_seconds=clock.cpu_spent,
-    )
+    return replace(completion, seconds=clock.spent, cpu_seconds=clock.cpu_spent)
+
+
+def smallest_exact(
+    found: RectangularCompletion, at_rank: Callable[[int], RectangularCompletion]
+) -> RectangularCompletion:
+    """Of an exact fit that leaves rows open, one of the smallest rank that is exact; else the fit itself.
+
+    Where the data determine all rows no smaller rank can be exact: it would be another matrix that meets them.
+    """
+    small = sum(found.shape) <= CANONICAL
+    if found.verdict.code is Stop.FITTED and small and not found.determined.all():
+        for rank in range(1, found.rank):
+            lower = at_rank(rank)
+            if lower.verdict.code is Stop.FITTED:
+                return lower
+    return found
+
+
+def _at_rank_found(task: Task, strategy: Strategy, about: dict[str, Any]) -> RectangularCompletion:
+    """The answer at the smallest rank that is enough, with what is known ``about`` it."""
+    climb = Climb(task.problem.observations, RectangularProblem)
+    try:
+        ladder = climb.ladder()
+    except (OutOfTime, KeyboardInterrupt) as end:
+        task = replace(task, problem=task.problem.at_rank(climb.factor.shape[1]))
+        task.journal.factor, task.journal.start = climb.factor, CLIMBING
+        return replace(_completion(task, cut_short(task, end)), **about)
+    if not ladder.rungs:
+        raise InputError("rank must be named: too little was seen to look for one; name it, or call complete_table")
+    if ladder.rank is None:
+        tried = ", ".join(str(rung.rank) for rung in ladder.rungs)
+        raise InputError(
+            f"rank must be named: of those that were tried ({tried}) none leaves only noise of the data, as real data "
+            "seldom do; name one, or call complete_table, which needs none"
+        )
+
+    def at_rank(rank: int) -> RectangularCompletion:
+        inner = replace(task, problem=task.problem.at_rank(rank), journal=Journal())
+        return replace(_completion(inner, found_by(strategy, inner)), **about)
+
+    return smallest_exact(at_rank(ladder.rank), at_rank)
 
 
 def _shape(observations: Observations) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,16 @@ from unrelu.auto.table_choice import Chosen, TableRehearsal, choose
 from unrelu.auto.table_rehearsal import Shape
 from unrelu.base.arrays import Indices
 from unrelu.base.budget import budget
-from unrelu.base.errors import CompletionWarning, InputError, is_integer
+from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number
 from unrelu.base.generators import generator_of
-from unrelu.complete_rectangular import complete_rectangular
+from unrelu.complete_rectangular import complete_rectangular, smallest_exact
 from unrelu.data.limits import Limits
 from unrelu.data.measured import Measured
 from unrelu.data.sheet import Sheet
 from unrelu.data.terms import Terms
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop, Verdict
+from unrelu.loop.progress import Spinner
 from unrelu.results.rectangular import RectangularCompletion
 from unrelu.results.table import TableCompletion
 
@@ -42,6 +44,8 @@ def complete_table(
     entry_range: tuple[float, float] | None = None,
     log: bool = False,
     skew: bool = True,
+    max_seconds: float | None = None,
+    progress: bool = False,
     rng: Any = None,
 ) -> TableCompletion:
     """Complete a table of samples by variables whose cells went unseen because of their values; no rank is needed.
@@ -52,6 +56,9 @@ def complete_table(
     hidden as the sensor would have, and the model that foretells best what was hidden is taken. It must do clearly
     better than each column by itself. If the table is of low rank to rounding, it is completed by that rank and nothing
     else is tried.
+
+    Columns of integers from 0 on are taken to be counts: what lies below their limit is no less than 0, unless
+    ``entry_range`` says otherwise.
 
     Parameters
     ----------
@@ -73,6 +80,10 @@ def complete_table(
         Whether it is the logarithms that are normal: for concentrations and the like. All values must be above 0.
     skew : bool, default True
         Whether columns may be skew; False: normal ones only. With ``log`` none is.
+    max_seconds : float, optional
+        How long it may look for a model; then the best so far is taken, and the verdict says so. Ctrl-C does the same.
+    progress : bool, default False
+        Show on the terminal what is being rehearsed.
     rng : int, Generator or None
         Chooses which cells are hidden of columns that have gaps but no limit.
 
@@ -108,7 +119,8 @@ def complete_table(
     >>> bool(0.9 < np.mean((low <= M[i, j]) & (M[i, j] <= high)) < 0.99)
     True
     """
-    with budget() as clock:
+    _require_seconds(max_seconds)
+    with Spinner() if progress else nullcontext() as shown, budget(max_seconds, getattr(shown, "phase", None)) as clock:
         sheet = Sheet.of(X)
         terms = sheet.settled(Terms(threshold, seen, unknown, entry_range))
         if not len(sheet.numeric):
@@ -116,13 +128,21 @@ def complete_table(
         cells = sheet.cells(terms)
         columns, untouched = _usable(sheet, cells)
         part = cells.part(slice(None), np.searchsorted(sheet.numeric, columns))
+        counts = part.counts & (entry_range is None and not log)
+        part = part.from_zero(counts)
         _require_rank(rank, part)
         if log:
             _require_positive(sheet, part, columns)
         chosen = _chosen(part, rank, Shape(skew, log, np.ndim(threshold) == 0 and _is_one(threshold)), rng)
     _warn(sheet, part, columns, untouched)
     common: dict[str, Any] = dict(
-        columns=columns, untouched=untouched, sheet=sheet, terms=terms, cells=part, seconds=clock.spent
+        columns=columns,
+        untouched=untouched,
+        sheet=sheet,
+        terms=terms,
+        cells=part,
+        counts=counts,
+        seconds=clock.spent,
     )
     if isinstance(chosen, RectangularCompletion):
         said = f"rank {chosen.rank}, exactly"
@@ -130,29 +150,39 @@ def complete_table(
     if chosen is None:
         nothing = Verdict(Stop.DOES_NOT_EXTRAPOLATE, "no column shows three different values: none was completed")
         return TableCompletion(nothing, "nothing", None, TableRehearsal(), **common)
-    verdict, told = chosen.rehearsal.verdict, chosen.rehearsal
+    verdict, told = _with_counts(chosen.rehearsal.verdict, int(counts.sum())), chosen.rehearsal
     return TableCompletion(verdict, chosen.model.name, chosen.fit.rank, told, fit=chosen.fit, **common)
+
+
+def _with_counts(verdict: Verdict, count: int) -> Verdict:
+    if not count:
+        return verdict
+    columns = "one column holds counts" if count == 1 else f"{count} columns hold counts"
+    return Verdict(verdict.code, f"{verdict.reason}; {columns}, and nothing below 0 is filled in there")
 
 
 def _is_one(threshold: Any) -> bool:
     return threshold is not None and not isinstance(threshold, Limits)
 
 
-def _chosen(cells: Measured, rank: int | None, shape: Shape, rng: Any) -> Chosen | RectangularCompletion | None:
+def _chosen(cells: Measured, named: int | None, shape: Shape, rng: Any) -> Chosen | RectangularCompletion | None:
     """The model that is taken; None where there is no column to complete."""
     if not cells.shape[1]:
         return None
     generator = generator_of(rng)
+
+    def at_rank(rank: int) -> RectangularCompletion:
+        return complete_rectangular(cells.values, rank, threshold=cells.limits, rng=generator)
 
     def exact(rank: int) -> RectangularCompletion | None:
         if shape.log:
             return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CompletionWarning)
-            found = complete_rectangular(cells.values, rank, threshold=cells.limits, rng=generator)
+            found = smallest_exact(at_rank(rank), at_rank) if named is None else at_rank(rank)
         return found if found.verdict.code is Stop.FITTED else None
 
-    found: Chosen | RectangularCompletion = choose(cells, shape, generator, rank, exact)
+    found: Chosen | RectangularCompletion = choose(cells, shape, generator, named, exact)
     return found
 
 
@@ -183,6 +213,11 @@ def _require_rank(rank: Any, cells: Measured) -> None:
         raise InputError(
             f"rank must be between 1 and {most}, the smaller side of what can be completed, or None; got {rank!r}"
         )
+
+
+def _require_seconds(seconds: Any) -> None:
+    if seconds is not None and not (is_number(seconds) and seconds > 0):
+        raise InputError(f"max_seconds must be a positive number, or None for as long as it takes; got {seconds!r}")
 
 
 def _require_positive(sheet: Sheet, cells: Measured, columns: Indices) -> None:

@@ -155,6 +155,15 @@ def test_with_hardly_more_pairs_than_unknowns_noise_is_not_told_from_a_contradic
     assert not completion.determined.any()
 
 
+def test_few_rows_that_are_nearly_met_are_not_said_to_be_of_another_rank():
+    """Exact data in a false minimum that leaves 6e-6 of them. Drawn by the soak, which found it."""
+    instance = drawn("indefinite:16000:30")
+    with pytest.warns(unrelu.CompletionWarning, match="nothing was seen"):
+        completion = unrelu.complete(instance.data, rng=0, **instance.options)
+    assert completion.verdict.code is Stop.STATIONARY
+    assert "another fit may well meet them" in completion.verdict.reason
+
+
 def test_what_meets_the_seen_entries_without_absence_is_said():
     rng = np.random.default_rng(5)
     U = rng.standard_normal((31, 4))
@@ -251,6 +260,12 @@ def test_a_row_that_is_nearly_zero_is_no_direction():
     with pytest.warns(unrelu.CompletionWarning):
         completion = unrelu.complete(X, 2, threshold=None)
     assert not completion.determined.any()
+
+
+def test_a_row_of_next_to_nothing_has_no_bound_and_no_warning():
+    """Its misfit over its size is beyond all numbers. Drawn by the soak, which found it."""
+    instance = drawn("contradictory:16000:58")
+    assert not unrelu.complete(instance.data, rng=0, **instance.options).determined.any()
 
 
 def test_data_that_contradict_themselves_rule_nothing_out():

@@ -144,7 +144,7 @@ def test_a_rectangular_file_without_a_rank_goes_the_same_way_and_with_one_it_doe
         ("--structure", "rectangular"),
         ("--structure", "psd"),
         ("--method", "pam"),
-        ("--max-seconds", "5"),
+        ("--max-iter", "5"),
         ("--fit",),
         ("--sigma", "1"),
     ],
@@ -155,6 +155,17 @@ def test_what_only_a_rank_can_obey_is_refused(option):
     words = " ".join(option) if option[0] == "--structure" else option[0]
     assert done.stderr.startswith(f"error: {words} is for a fit of a rank, and this file is completed as a table")
     assert done.stderr.endswith(f"give --rank N, or drop {words}\n")
+
+
+@pytest.mark.parametrize("command", ["table", "complete"])
+def test_the_best_so_far_is_written_when_the_time_is_over(command):
+    done = run(command, "x.csv", "--limits", "lod.csv", "--max-seconds", "1e-6", "-o", "c.csv")
+    assert done.exit_code == 1
+    assert "the time was over with 1 model rehearsed: this is the best so far" in done.stdout
+    assert "NA" not in Path("c.csv").read_text()
+    refused = run(command, "x.csv", "--limits", "lod.csv", "--max-seconds", "0", "-o", "d.csv")
+    assert refused.stderr == "error: --max-seconds must be a positive number of seconds, got 0\n"
+    assert not Path("d.csv").exists()
 
 
 def test_without_limits_absence_says_nothing_and_that_is_said():
@@ -212,3 +223,9 @@ def test_a_square_table_is_one_if_it_is_said_or_holds_words():
         handle.writelines(f"s{i},clay,{','.join(map(repr, map(float, row)))}\n" for i, row in enumerate(M))
     done = run("complete", "square.csv", "-o", "o.csv")
     assert "4×5 table, completed as one of samples and variables" in done.stdout
+
+
+def test_no_threshold_is_what_the_advice_says_it_is():
+    said = run("table", "x.csv", "--no-threshold", "-o", "o.csv")
+    assert "taken to be missing whatever their value" in said.stderr
+    assert run("table", "x.csv", "--no-threshold", "--limits", "lod.csv", "-o", "p.csv").exit_code == 2

@@ -7,21 +7,23 @@ is fitted to all data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 
 from unrelu.auto.candidates import Candidate, Fitted, fitted
-from unrelu.auto.rehearsal import Level, alone, held_out, hidden_side, levels
+from unrelu.auto.damping import Damped, Far
+from unrelu.auto.rehearsal import Level, NoStructure, alone, held_out, hidden_side, levels
 from unrelu.auto.rehearsed import Rehearsal, RehearsedLevel, Trial
 from unrelu.base.arrays import Floats
-from unrelu.base.budget import OutOfTime, phase
+from unrelu.base.budget import OutOfTime, phase, unlimited
 from unrelu.base.tolerances import (
     MENU_DAMPED,
     MENU_DAMPED_OF_ALL,
     MENU_GAIN,
-    MENU_GROWS,
+    MENU_GAIN_OF_ALL,
     MENU_PRICES,
     MENU_SAME,
     MENU_UNSTEADY,
@@ -38,8 +40,11 @@ RANKS, ROWS_PER_RANK = (1, 2, 3, 4, 6, 8, 11, 16, 22, 30, 42, 60), 1.4
 PRICES, COLUMNS = tuple(np.geomspace(*MENU_PRICES, 11)), 60
 # Models in a row that forecast as the one before does, after which their path ends.
 ALIKE = 2
-# Shares of its way beyond the limit that a forecast may go.
-DAMPINGS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+# Shares of its way beyond the limit that a forecast may go, and the least that still says something.
+DAMPINGS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05)
+LEAST = 0.2
+# Models after which it can be said how long others take.
+SOME = 5
 # Pairs that are kept to be drawn.
 DRAWN = 1000
 
@@ -65,7 +70,7 @@ def menu_for(observations: Observations, uses: tuple[str, ...] = ("data", "limit
 
 
 def chosen_from(
-    menu: Iterable[list[Candidate]],
+    menu: list[list[Candidate]],
     observations: Observations,
     rng: np.random.Generator,
     *,
@@ -78,18 +83,20 @@ def chosen_from(
     ``unless_alike`` is the position of a model that is preferred to others which forecast hardly better, ``only`` of
     one that is preferred to all.
     """
-    trying = _Trying(observations, rng, unless_alike, only)
+    trying = _Trying(observations, rng, unless_alike, only, sum(map(len, menu)))
     cut: BaseException | None = None
+    found: Fitted | None = None
     try:
         for path in menu:
             trying.along(path)
-        found = trying.fitted() if fit else trying.best.fits[0]
+        found = trying.fitted() if fit else None
     except (OutOfTime, KeyboardInterrupt) as end:
         if not trying.tried or not fit:
             raise  # half a rehearsal says nothing
         # Who does not wait gets the fit that the nearest rehearsal has: it knows most of the data.
         found, cut = trying.best.fits[0], end
-    return Chosen(found, trying.shown(), cut)
+    with unlimited() if cut is not None else nullcontext():
+        return Chosen(found or trying.best.fits[0], trying.shown(found), cut)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +116,15 @@ class _Trying:
     """The levels of a rehearsal, and the models that were tried on them."""
 
     def __init__(
-        self, observations: Observations, rng: np.random.Generator, unless_alike: int | None, only: int | None
+        self,
+        observations: Observations,
+        rng: np.random.Generator,
+        unless_alike: int | None = None,
+        only: int | None = None,
+        count: int = 0,
     ) -> None:
         self.observations = observations
+        self.count, self.passed, self.began = count, 0, perf_counter()
         self.unless_alike, self.only = unless_alike, only
         self.levels = levels(observations, rng) or [held_out(observations, rng)]
         self.none = [level.without_structure for level in self.levels]
@@ -146,18 +159,21 @@ class _Trying:
         """
         before: list[Fitted | None] = [None] * len(self.levels)
         last, same = -np.inf, 0
+        end = self.passed + len(path)
         for k in range(len(path)):
             one = self._tried(path[: k + 1], before)
             self.tried.append(one)
+            self.passed += 1
             before = list(one.fits)
             same = same + 1 if abs(one.trial.gain - last) <= MENU_SAME else 0
             last = one.trial.gain
             if same == ALIKE and self.only is None and self.unless_alike is None:
-                return
+                break
+        self.passed = end
 
     def _tried(self, path: list[Candidate], before: list[Fitted | None]) -> _Tried:
         candidate = path[-1]
-        phase(f"rehearsing {candidate}")
+        phase(f"rehearsing {candidate} ({self._how_far()})")
         fits = [fitted(level.observations, candidate, start) for level, start in zip(self.levels, before, strict=True)]
         found = [level.best(means) for level, means in zip(self.levels, self._means(fits), strict=True)]
         gains = tuple(score - none for (_, score), none in zip(found, self.none, strict=True))
@@ -165,43 +181,89 @@ class _Trying:
         sigmas = tuple(sigma for sigma, _ in found)
         return _Tried(path, fits, Trial(about, candidate.shrinkage, candidate.diagonal, gains, sigmas))
 
+    def _how_far(self) -> str:
+        """Which model it is, and how long the others will take if they take as long as those before."""
+        said = f"model {self.passed + 1} of {self.count}"
+        if len(self.tried) < SOME:
+            return said
+        left = (perf_counter() - self.began) / len(self.tried) * (self.count - self.passed)
+        return f"{said}, about {left:.0f} s left"
+
     def _means(self, fits: list[Fitted]) -> list[Floats]:
         return [fit.entries(level.rows, level.cols) for level, fit in zip(self.levels, fits, strict=True)]
 
-    def shown(self) -> Rehearsal:
-        """What all of it says."""
+    def shown(self, found: Fitted | None) -> Rehearsal:
+        """What all of it says, and of the fit to all data, if there is one, how far it may go."""
         best = self.best
         means = self._means(best.fits)
-        damping, gains, sigmas = self._damping(means, best.trial)
-        steps = sigmas[-1] / sigmas[0]
-        sigma = float(np.sqrt(sigmas[0] * sigmas[-1]))
-        spread = sigma if damping == 1 else float(sigmas[-1] * np.clip(steps, 1, MENU_GROWS))
-        steady = damping == 1 or steps <= MENU_UNSTEADY
-        extrapolates = bool(min(gains) > 0 and sum(gains) >= MENU_GAIN and steady)
-        side = hidden_side(self.observations)
         none = alone(self.observations, self.rng)
+        far = None
+        if found is not None and self.levels[0].side is not None:
+            far = Far.of(self.levels[0], found, best.trial.sigmas[0], none)
+        top, moved = self._damped(means, best.trial, far)
+        near, last = top.sigmas[0], top.sigmas[-1]
+        sigma = float(np.sqrt(near * last))
+        steady = top.share == 1 or (last / near <= MENU_UNSTEADY and top.share >= LEAST)
         shown = tuple(
-            self._level(level, level.damped(mean, damping), sigma)
-            for level, mean, sigma in zip(self.levels, means, sigmas, strict=True)
+            self._level(level, level.damped(mean, top.share), sigma)
+            for level, mean, sigma in zip(self.levels, means, top.sigmas, strict=True)
         )
-        trials = tuple(one.trial for one in self.tried)
-        return Rehearsal(trials, self.tried.index(best), shown, sigma, spread, damping, gains, none, side, extrapolates)
+        return Rehearsal(
+            tuple(one.trial for one in self.tried),
+            self.tried.index(best),
+            shown,
+            sigma,
+            top.spread(moved, none),
+            top.share,
+            top.gains,
+            none,
+            hidden_side(self.observations),
+            steady and self._believed(top, none),
+        )
 
-    def _damping(self, means: list[Floats], trial: Trial) -> tuple[float, tuple[float, ...], tuple[float, ...]]:
-        """The share of its way that a forecast should go, with gains and errors then: all, unless less is better."""
+    def _damped(self, means: list[Floats], trial: Trial, far: Far | None) -> tuple[Damped, float]:
+        """How far forecasts should go, and by how much one distribution for all entries has moved their mean.
+
+        All of their way, unless less forecasts better what was hidden on purpose; and no further than that distribution
+        says of the hidden ones on the whole, for pairs hidden on purpose do not tell how far down it goes.
+        """
+        whole = Damped(1.0, trial.gains, trial.sigmas)
         if self.levels[0].side is None:
-            return 1.0, trial.gains, trial.sigmas
+            return whole, 0.0
         phase("looking whether forecasts go too far")
-        found = []
-        for share in DAMPINGS:
-            scored = [level.best(level.damped(mean, share)) for level, mean in zip(self.levels, means, strict=True)]
-            gains = tuple(score - none for (_, score), none in zip(scored, self.none, strict=True))
-            found.append((sum(gains), share, gains, tuple(sigma for sigma, _ in scored)))
-        top = max(found)
-        better = top[0] - trial.gain
-        if better < MENU_DAMPED or better * self.observations.size < MENU_DAMPED_OF_ALL:
-            return 1.0, trial.gains, trial.sigmas
-        return top[1:]
+        scored = [self._damped_by(share, means) for share in DAMPINGS]
+        rehearsed = self._better(scored, whole)
+        if far is None or not far.further(rehearsed):
+            return rehearsed, 0.0
+        allowed = [one for one in scored if not far.further(one)] or scored[-1:]
+        top = max(allowed, key=lambda one: sum(one.gains))
+        return top, abs(far.mean(top) - far.mean(rehearsed))
+
+    def _believed(self, damped: Damped, none: NoStructure) -> bool:
+        """Whether enough is gained: at every level, on a pair, and on all pairs together.
+
+        Also on one distribution that knows all data: that of a level may be far off where few values are left. And no
+        forecast is believed whose error is larger than the spread of all entries.
+        """
+        gains = damped.gains
+        if np.sqrt(damped.sigmas[0] * damped.sigmas[-1]) > none.sigma:
+            return False
+        knowing = [level.score(np.full(level.values.shape, none.mean), none.sigma) for level in self.levels]
+        if sum(gain + own - known for gain, own, known in zip(gains, self.none, knowing, strict=True)) <= 0:
+            return False
+        in_all = sum(gain * len(level.values) for gain, level in zip(gains, self.levels, strict=True))
+        return min(gains) > 0 and sum(gains) >= MENU_GAIN and in_all >= MENU_GAIN_OF_ALL
+
+    def _better(self, scored: list[Damped], whole: Damped) -> Damped:
+        """The share that forecasts best, if it does so clearly."""
+        top = max(scored, key=lambda one: sum(one.gains))
+        better = sum(top.gains) - sum(whole.gains)
+        return top if better >= MENU_DAMPED and better * self.observations.size >= MENU_DAMPED_OF_ALL else whole
+
+    def _damped_by(self, share: float, means: list[Floats]) -> Damped:
+        scored = [level.best(level.damped(mean, share)) for level, mean in zip(self.levels, means, strict=True)]
+        gains = tuple(score - none for (_, score), none in zip(scored, self.none, strict=True))
+        return Damped(share, gains, tuple(sigma for sigma, _ in scored))
 
     def _level(self, level: Level, means: Floats, sigma: float) -> RehearsedLevel:
         """What is kept of a level."""

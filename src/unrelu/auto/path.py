@@ -14,8 +14,8 @@ import numpy as np
 
 from unrelu.auto.candidates import Candidate
 from unrelu.auto.menu import Chosen, chosen_from, menu_for
-from unrelu.auto.ranks import ON_THE_WAY, Climb, Ladder, rank_of_blocks
-from unrelu.auto.rehearsal import NoStructure, alone
+from unrelu.auto.ranks import CLIMBING, ON_THE_WAY, Climb, Ladder, rank_of_blocks
+from unrelu.auto.rehearsal import NoStructure, alone, hidden_side
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.auto.solving import CANONICAL, cut_short
 from unrelu.auto.task import CUT_SHORT, Attempts, Task
@@ -35,8 +35,11 @@ from unrelu.solvers import GaussNewton
 
 __all__ = ["Search", "Searched", "rehearsed"]
 
-# Distinct pairs beside the diagonal, and rows, with which a rehearsal can be held.
-ENOUGH_PAIRS, ENOUGH_ROWS = 20, 6
+# Distinct pairs beside the diagonal, and rows, with which a rehearsal can be held; and pairs of one distribution.
+ENOUGH_PAIRS, ENOUGH_ROWS, FEW_PAIRS = 20, 6, 2
+
+# Ranks in a row that are not exact, after which no smaller one is tried.
+MISSED = 3
 
 AtRank = Callable[[int], tuple[Task, Attempts]]
 
@@ -120,7 +123,7 @@ class Search:
             return replace(found, alone=alone(self.observations, self.rng)) if known else found
         except (OutOfTime, KeyboardInterrupt) as end:
             task = self.started(climb.factor.shape[1])
-            task.journal.factor, task.journal.start = climb.factor, f"rank {climb.factor.shape[1]} on the way"
+            task.journal.factor, task.journal.start = climb.factor, CLIMBING
             return Searched(task, cut_short(task, end))
 
     def _by_rank(self, climb: Climb) -> Searched:
@@ -134,13 +137,49 @@ class Search:
                 return found
         ladder = climb.ladder()
         found = None if ladder.rank is None else self._at(ladder)
+        found = found if found is None else self._lower(found, guess)
         if found is None and guess is not None and (off <= RANKS_NEAR or self.observations.size <= CANONICAL):
             found = self._exactly(guess)
         if found is not None:
             return found
         if not self._may_be_rehearsed():
-            return Searched(*self.at_rank(ladder.rank or 1), ladder=ladder)
+            return self._with_few_pairs(ladder)
         return replace(self._chosen(_menu(self.observations, self.diagonal)), ladder=ladder)
+
+    def _lower(self, found: Searched, guess: int | None) -> Searched:
+        """Of exact data the rank of their blocks, or if rows are open the smallest exact one: a climb may miss it."""
+        assert found.attempts is not None
+        assert found.task is not None
+        exact = found.attempts.outcome.verdict.code is Stop.FITTED and found.ladder is not None
+        if not exact or self.observations.size > CANONICAL:
+            return found
+        if guess is not None and guess < found.task.problem.rank:
+            by_blocks = self._exactly(guess)
+            return found if by_blocks is None else replace(by_blocks, ladder=found.ladder)
+        if not found.attempts.undetermined.size:
+            return found
+        missed = 0
+        for rank in range(found.task.problem.rank - 1, 0, -1):
+            lower = self._exactly(rank)
+            code = None if lower is None or lower.attempts is None else lower.attempts.outcome.verdict.code
+            if lower is not None and code is Stop.FITTED:
+                found, missed = replace(lower, ladder=found.ladder), 0
+            else:
+                missed += 1
+            if missed == MISSED or code in (Stop.MAX_SECONDS, Stop.INTERRUPTED, Stop.CALLBACK):
+                break
+        return found
+
+    def _with_few_pairs(self, ladder: Ladder) -> Searched:
+        """The answer at the rank that was found, if it is one; else what one distribution says of every entry."""
+        task, attempts = self.at_rank(ladder.rank or 1)
+        told = attempts.outcome.verdict.code in (*CUT_SHORT, Stop.FITTED, Stop.UNDERDETERMINED)
+        if told or hidden_side(self.observations) is None or _pairs_off_diagonal(self.observations) < FEW_PAIRS:
+            return Searched(task, attempts, ladder=ladder)
+        chosen = self._chosen([[Candidate(1)]]).chosen
+        assert chosen is not None
+        shown = replace(chosen.rehearsal, extrapolates=False, few=True)
+        return Searched(chosen=replace(chosen, rehearsal=shown), rehearsal=shown, ladder=ladder)
 
     @property
     def _rounding(self) -> float:
@@ -208,7 +247,7 @@ class Search:
         task = self.started(ladder.rank)
         plain = task.problem.simpler or task.problem
         inner = replace(task, problem=plain)
-        attempts = inner.answer(inner.attempt("ranks on the way", ladder.factor))
+        attempts = inner.answer(inner.attempt(CLIMBING, ladder.factor))
         if attempts.outcome.verdict.code is not Stop.FITTED:
             return None
         return Searched(inner, replace(attempts, problem=plain), ladder=ladder)
@@ -238,10 +277,10 @@ class Search:
 
 
 def rehearsed(observations: Observations, rank: int | None, diagonal: str, rng: np.random.Generator) -> Rehearsal:
-    """What a rehearsal of one rank, with smaller ones on the way, or of all models shows; nothing is fitted then."""
+    """What a rehearsal of one rank, with smaller ones on the way, or of all models shows."""
     _require_enough(observations, "a rehearsal hides some of what was seen", "")
     if rank is None:
-        return chosen_from(_menu(observations, diagonal), observations, rng, fit=False).rehearsal
+        return chosen_from(_menu(observations, diagonal), observations, rng).rehearsal
     return _rehearsed(observations, _up_to(rank), diagonal, rng)
 
 
@@ -261,8 +300,13 @@ def _rehearsed(observations: Observations, ranks: list[int], diagonal: str, rng:
 
 def _enough(observations: Observations) -> bool:
     """Whether there are pairs enough to hide some on purpose."""
+    return observations.size >= ENOUGH_ROWS and _pairs_off_diagonal(observations) >= ENOUGH_PAIRS
+
+
+def _pairs_off_diagonal(observations: Observations) -> int:
+    """That were seen, if the diagonal was."""
     _, pairs = unknowns_and_pairs(PSDProblem(observations, 1))
-    return observations.size >= ENOUGH_ROWS and pairs - observations.size >= ENOUGH_PAIRS
+    return pairs - observations.size
 
 
 def _require_enough(observations: Observations, why: str, advice: str) -> None:

@@ -7,7 +7,7 @@ entries have no eigenvalue beyond the edge of a random matrix.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,14 @@ from unrelu.auto.candidates import next_factor
 from unrelu.auto.likelier import begun_at
 from unrelu.base.arrays import Array
 from unrelu.base.budget import phase
-from unrelu.base.tolerances import RANKS_FITTED, RANKS_NEARLY, RANKS_ROUNDING, REFINED_NOISE_MATTERS
+from unrelu.base.tolerances import (
+    LIKELIHOOD_ALL_NOISE,
+    RANKS_BEYOND_DOUBT,
+    RANKS_FITTED,
+    RANKS_NEARLY,
+    RANKS_ROUNDING,
+    REFINED_NOISE_MATTERS,
+)
 from unrelu.data.observations import Observations
 from unrelu.judge.floor import Floor, unknowns_and_pairs
 from unrelu.judge.likelihood import MANY_ROWS, Leftover
@@ -26,14 +33,21 @@ from unrelu.model.losses import Censored, squared_loss
 from unrelu.problems.psd import Point, PSDProblem
 from unrelu.solvers import GaussNewton
 
-__all__ = ["Climb", "Ladder", "Rung", "climbed", "rank_of_blocks"]
+__all__ = ["CLIMBING", "Climb", "Ladder", "Rung", "climbed", "rank_of_blocks"]
 
-# How far a fit goes.
-ON_THE_WAY = RelativeGradientNormBelow(RANKS_FITTED) | MaxIterations(60)
+# The name of a start from a rank that was climbed to.
+CLIMBING = "rank-climbing"
+# Poses a problem: of observations, a rank and a loss.
+Posed = Callable[..., PSDProblem]
+# How far a fit goes; and how far it goes by likelihood before it is asked whether structure is left beyond any doubt.
+ON_THE_WAY, AT_A_GLANCE = RelativeGradientNormBelow(RANKS_FITTED) | MaxIterations(60), MaxIterations(3)
 # Unknowns per equation up to which what is left may be called noise: beyond, a fit bends to whatever was seen.
 HALF = 0.5
 # A column that does anything is so many times what the fit misses.
 MORE = 3.0
+# Beyond so many rows a fit that leaves next to nothing, and neither rounding nor noise, is not worth its cost: the data
+# have small eigenvalues on and on.
+MANY = 300
 
 
 @dataclass(frozen=True)
@@ -81,9 +95,9 @@ class Ladder:
         return "more" if self.rank is None else next(rung.leaves for rung in self.rungs if rung.rank == self.rank)
 
 
-def climbed(observations: Observations) -> Ladder:
-    """Fit rank after rank until one is enough, then find the smallest that is."""
-    return Climb(observations).ladder()
+def climbed(observations: Observations, posed: Posed = PSDProblem) -> Ladder:
+    """Fit rank after rank until one is enough, then find the smallest that is; ``posed`` says of which problem."""
+    return Climb(observations, posed).ladder()
 
 
 def rank_of_blocks(observations: Observations, rng: np.random.Generator) -> int | None:
@@ -105,17 +119,26 @@ def rank_of_blocks(observations: Observations, rng: np.random.Generator) -> int 
 class Climb:
     """The problem in squares, and what has been fitted of it; ``factor`` is the last fit, in units."""
 
-    def __init__(self, observations: Observations) -> None:
+    def __init__(self, observations: Observations, posed: Posed = PSDProblem) -> None:
         self.factor: Array = np.zeros((observations.size, 1), observations.dtype)
-        self.plain = PSDProblem(observations, 1, squared_loss(observations.limits))
-        self.likely = None if observations.limits.nothing else PSDProblem(observations, 1, Censored())
+        self.plain = posed(observations, 1, squared_loss(observations.limits))
+        self.likely = None if observations.limits.nothing else posed(observations, 1, Censored())
         self.rungs: list[Rung] = []
+        cut, n = observations.source.cut, observations.size
+        self.most = n if cut is None else min(cut, n - cut)
 
     def ladder(self) -> Ladder:
         """Up until a rank is enough, and down to the smallest that is."""
         below = 0
         for rank in self.ranks():
             factor, rung = self.fitted(rank, self.factor)
+            if rung.leaves == "little" and self.plain.size > MANY:
+                rank = self._numerical_rank(factor)
+                if not below < rank < rung.rank:
+                    break
+                factor, rung = self.fitted(rank, factor)
+                if rung.leaves == "little":
+                    break
             if rung.enough:
                 rank, factor = self.down(below, rank, factor)
                 return Ladder(tuple(self.rungs), rank, factor)
@@ -125,7 +148,7 @@ class Climb:
     def ranks(self) -> Iterator[int]:
         """1, 2, 4 … as long as there are more equations than unknowns."""
         rank = 1
-        while rank <= self.plain.size and self._spare(rank) < 1:
+        while rank <= self.most and self._spare(rank) < 1:
             yield rank
             rank *= 2
 
@@ -150,11 +173,15 @@ class Climb:
         if share <= RANKS_ROUNDING[problem.dtype.name]:
             return "rounding"
         little = "little" if share <= RANKS_NEARLY else "more"
-        if problem.size < MANY_ROWS or self._spare(problem.rank) > HALF:
+        if problem.size < MANY_ROWS or self._spare(problem.rank) > HALF or share > LIKELIHOOD_ALL_NOISE:
             return little
         if share > REFINED_NOISE_MATTERS and self.likely is not None:
             begun = begun_at(self.likely.at_rank(problem.rank), problem.misfit(point.value), problem)
-            point = run(begun, GaussNewton(), (point.factor, point.factor), ON_THE_WAY, keep=False).point
+            point = run(begun, GaussNewton(), (point.factor, point.factor), AT_A_GLANCE, keep=False).point
+            glance = Leftover.of(begun, point)
+            if glance.times > RANKS_BEYOND_DOUBT * glance.most:
+                return little
+            point = run(begun.at(point), GaussNewton(), (point.factor, point.factor), ON_THE_WAY, keep=False).point
             problem = begun
         return "noise" if Leftover.of(problem, point).noise_only else little
 

@@ -164,6 +164,8 @@ def levels(observations: Observations, rng: np.random.Generator) -> list[Level]:
     for share in SHARES:
         way = float(np.quantile(beyond[limited], share))
         hidden = ~pairs.seen | (limited & (beyond < way))
+        if not (hidden & pairs.seen).any() or not (~hidden).any():  # many are alike
+            continue
         data = _further(observations, side, way)
         told = pairs.moved(hidden, side, way)
         none = NoStructure.of(pairs.values[~hidden], told)

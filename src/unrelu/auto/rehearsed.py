@@ -95,6 +95,8 @@ class Rehearsal:
         On which side of its limit an entry went unseen.
     extrapolates : bool
         Whether the model forecasts better than no structure; if not, forecasts are those of no structure.
+    few : bool
+        Whether too few pairs were seen to say so of any model.
     """
 
     trials: tuple[Trial, ...]
@@ -107,6 +109,17 @@ class Rehearsal:
     none: NoStructure
     side: str | None
     extrapolates: bool
+    few: bool = False
+
+    @property
+    def doubt(self) -> str:
+        """Why a model is not believed, where none is."""
+        if self.few:
+            return "too few pairs were seen to tell whether any model forecasts what was not"
+        return (
+            "no model forecasts what was hidden on purpose better than one distribution for all entries, or none does "
+            "so steadily"
+        )
 
     @property
     def best(self) -> Trial:

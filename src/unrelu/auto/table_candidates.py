@@ -139,7 +139,7 @@ class Together:
         """In words."""
         if self.weight == 0:
             return "offsets of rows and columns"
-        return f"correlations of the columns, shrunk by {self.weight:g} rows without any"
+        return f"correlations of the columns, as if {self.weight:g} more row{'s' * (self.weight != 1)} had none"
 
     def fit(self, world: World) -> Fit:
         """From the fit of the next heavier weight."""

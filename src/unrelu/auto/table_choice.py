@@ -11,7 +11,7 @@ import numpy as np
 from unrelu.auto.table_candidates import Alone, Fit, LowRank, Model, Shrunk, Together, World
 from unrelu.auto.table_rehearsal import Shape, TableLevel, best_widths, table_levels
 from unrelu.base.arrays import Floats
-from unrelu.base.budget import checkpoint
+from unrelu.base.budget import OutOfTime, phase, unlimited
 from unrelu.base.tolerances import TABLE_CHOICE_CLEAN, TABLE_CHOICE_FALLEN
 from unrelu.data.measured import Measured
 from unrelu.loop.history import Stop, Verdict
@@ -30,6 +30,8 @@ SHRUNK = (0.5, 0.25, 0.12, 0.06)
 WORTH, WORTH_EACH = 4.0, 0.01
 # Multiplications in one pass over the rows of a table up to which correlations are tried.
 AFFORDABLE = 1e8
+# More times as likely than this is all the same.
+MOST_TIMES = 1e3
 # Of the seen cells so many are needed for each number of the factors.
 SPARE = 1.4
 
@@ -75,6 +77,10 @@ class TableRehearsal:
         Its log scores in sum, less those of each column by itself.
     width : ndarray
         For each column, how many times as far as the fit says its values lie from their forecasts.
+    cut : Stop or None
+        Why not all models were tried, if they were not.
+    unseen : int
+        How many cells there were to fill in, if nothing could be rehearsed.
     """
 
     shares: tuple[float, ...] = ()
@@ -83,10 +89,20 @@ class TableRehearsal:
     chosen: str = Alone.name
     gain: float = 0.0
     width: Floats = field(default_factory=lambda: np.ones(0))
+    cut: Stop | None = None
+    unseen: int = 1
 
     @property
     def verdict(self) -> Verdict:
         """What may be said of forecasts beyond the limits."""
+        if self.cut is not None:
+            why = "interrupted" if self.cut is Stop.INTERRUPTED else "the time was over"
+            count = len(self.tried)
+            return Verdict(
+                self.cut, f"{why} with {count} model{'s' * (count != 1)} rehearsed; the best so far is {self.chosen}"
+            )
+        if not self.cells and not self.unseen:
+            return Verdict(Stop.DOES_NOT_EXTRAPOLATE, "every cell was seen: there is nothing to fill in")
         if not self.cells:
             return Verdict(
                 Stop.DOES_NOT_EXTRAPOLATE, "too little was seen to raise any limit, so that nothing was rehearsed"
@@ -97,7 +113,8 @@ class TableRehearsal:
                 Stop.DOES_NOT_EXTRAPOLATE,
                 f"with raised limits nothing foretold {told} better than each column by itself, which serves as well",
             )
-        each = np.exp(self.gain / self.cells)
+        with np.errstate(over="ignore"):
+            each = np.minimum(np.exp(self.gain / self.cells), MOST_TIMES)
         return Verdict(
             Stop.PREDICTS,
             f"with raised limits {self.chosen} foretold {told} better than each column by itself, by a factor of "
@@ -125,7 +142,7 @@ class _Contest:
     def score(self, model: Model) -> float:
         """At all levels."""
         if model not in self.total:
-            checkpoint()
+            phase(f"rehearsing {model.name}")
             scores = [level.scores(model) for level in self.levels]
             # Of the nearest level, which is most like the table as it is.
             self.widths[model] = best_widths(scores[0])[0]
@@ -135,7 +152,7 @@ class _Contest:
 
     def nearby(self, model: Model) -> float:
         """At the nearest level alone, where most is left to fit."""
-        checkpoint()
+        phase(f"rehearsing {model.name}")
         found = float(best_widths(self.levels[0].scores(model))[1].sum())
         return found if np.isfinite(found) else -np.inf
 
@@ -171,20 +188,42 @@ def choose(
     if not contest.levels:
         model = alone if rank is None else LowRank(rank)
         found = exact(rank) if rank is not None and _named(world, rank) else None
-        width = np.ones(world.cells.shape[1])
-        return found or Chosen(model, world.fit(model), TableRehearsal(chosen=model.name, width=width))
+        width, unseen = np.ones(world.cells.shape[1]), int((~cells.seen).sum())
+        return found or Chosen(model, world.fit(model), TableRehearsal(chosen=model.name, width=width, unseen=unseen))
+    cut: Stop | None = None
+    try:
+        answer = _contested(contest, world, rank, exact)
+        if answer is not None:
+            return answer
+    except (OutOfTime, KeyboardInterrupt) as end:
+        cut = Stop.MAX_SECONDS if isinstance(end, OutOfTime) else Stop.INTERRUPTED
+    with unlimited():  # who does not wait gets the best so far
+        return _best(contest, world, rank, cut)
+
+
+def _contested(contest: _Contest, world: World, rank: int | None, exact: Exact) -> Any:
+    """Score whatever is worth it; the exact answer, if there is one."""
     best_rank, whole = _look_for_rank(contest) if rank is None else (rank, _named(world, rank))
     answer = exact(whole) if whole else None
     if answer is not None:
         return answer
-    base = contest.score(alone)
+    contest.score(Alone())
     if best_rank:
         contest.score(LowRank(best_rank))
     if rank is None:
         for model in _menu(contest, best_rank):
             contest.score(model)
-    best: Model = max(contest.total, key=contest.total.__getitem__) if rank is None else LowRank(rank)
-    if rank is None and contest.total[best] - base < max(WORTH, WORTH_EACH * contest.cells):
+    return None
+
+
+def _best(contest: _Contest, world: World, rank: int | None, cut: Stop | None) -> Chosen:
+    """The model that foretells best of those that were scored, fitted to the whole table."""
+    alone: Model = Alone()
+    base = contest.score(alone)
+    best: Model = max(contest.total, key=contest.total.__getitem__)
+    if rank is not None and LowRank(rank) in contest.total:
+        best = LowRank(rank)
+    elif contest.total[best] - base < max(WORTH, WORTH_EACH * contest.cells):
         best = alone
     count = contest.cells
     tried = tuple(Tried(m.name, contest.rank_of(m), (s - base) / count) for m, s in contest.total.items())
@@ -192,7 +231,7 @@ def choose(
     return Chosen(
         best,
         world.fit(best),
-        TableRehearsal(shares, count, tried, best.name, contest.total[best] - base, widths),
+        TableRehearsal(shares, count, tried, best.name, contest.total[best] - base, widths, cut),
     )
 
 

@@ -272,7 +272,8 @@ class Task:
             if journal.sketch is not None:
                 words = "no fit was found before that, only places of some rows"
             factor = np.zeros((problem.size, problem.rank)) if journal.sketch is None else journal.sketch
-            value = _objective(problem, factor)
+            value = np.inf
+        value = value if np.isfinite(value) else _objective(problem, factor)
         point = Point(factor.astype(problem.dtype), value, np.zeros_like(factor))
         records = journal.records or [Record(0, value, None, 0.0)]
         return Outcome(point, Verdict(code, f"{reason}; {words}"), History(records), len(records) - 1, value)

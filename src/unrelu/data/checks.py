@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools
 from unrelu.base.errors import InputError
+from unrelu.base.tolerances import CHECKS_ROUNDING
 from unrelu.data.labels import Axes
 from unrelu.data.limits import Ends, Limits, has_limit
 from unrelu.data.source import Source
 
-__all__ = ["Counts", "checked", "counted"]
+__all__ = ["Counts", "checked", "counted", "within_range"]
 
 
 # Entries that a sentence names.
@@ -103,11 +104,30 @@ class _Faults:
         return inside & np.logical_not(chance)
 
     def _out_of_range(self, values: Array) -> Bools:
-        """Which seen values no entry can have."""
+        """Which seen values no entry can have; the cosine of a row with itself may be 1 and rounding."""
         if self.entry_range is None:
             return np.zeros(values.shape, dtype=bool)
         least, most = self.entry_range
-        return (values < least) | (values > most)
+        room = CHECKS_ROUNDING * float(np.finfo(values.dtype).eps)
+        return (values < least - room * _size(least)) | (values > most + room * _size(most))
+
+
+def _size(end: float) -> float:
+    return abs(end) if np.isfinite(end) else 0.0
+
+
+def within_range(limits: Limits, entry_range: tuple[float, float]) -> Limits:
+    """The same limits of entries that all lie in a range; refused if no entry could go unseen there."""
+    least, most = entry_range
+    if limits.uniform and limits.threshold is not None:
+        below = limits.side == "below"
+        if limits.threshold <= least if below else limits.threshold >= most:
+            side = "below" if below else "above"
+            raise InputError(
+                f"no entry can lie {side} threshold={limits.threshold:g} and in entry_range=({least:g}, {most:g}), so "
+                "that nothing would go unseen; widen entry_range, or pass threshold=None if absence says nothing"
+            )
+    return limits.within(least, most)
 
 
 def counted(source: Source, faults: _Faults | None = None, *, table: bool = False) -> Counts:

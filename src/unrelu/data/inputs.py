@@ -18,7 +18,7 @@ from unrelu.data.table import Table
 __all__ = ["read_mask", "read_table", "read_values", "same_axes", "same_label", "same_labels", "square_size"]
 
 # What to do about a matrix that is not.
-SQUARE = "; complete_rectangular and certify_rectangular take a table of rows by columns"
+SQUARE = "; complete_table, complete_rectangular and certify_rectangular take a table of rows by columns"
 
 # What the labels of a source are labels of.
 SIDE = {"labels": "rows", "column_labels": "columns"}

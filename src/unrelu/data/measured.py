@@ -16,6 +16,10 @@ __all__ = ["Measured", "measured"]
 
 # Ends and gap where nothing is known.
 NOTHING = (-np.inf, np.inf, np.inf, -np.inf)
+# From here on every number is an integer.
+ALL_INTEGERS = 2.0**53
+# An end itself is never reached, but a count may be zero.
+JUST_BELOW_ZERO = -float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,34 @@ class Measured:
         )
         ends = Ends((low, high), (gap[0], gap[1]) if gap else None)
         return Measured(np.where(hidden, np.nan, self.values), ends, self.silent | hidden)
+
+    @property
+    def counts(self) -> Bools:
+        """Columns that hold counts: integers from 0 on, of which those below a limit went unseen.
+
+        Examples
+        --------
+        >>> from unrelu.data.table_observations import table_observations
+        >>> X = np.array([[5.0, 5.5], [np.nan, np.nan], [3.0, 3.0]])
+        >>> cells = measured(table_observations(X, threshold=2.0))
+        >>> cells.counts.tolist(), cells.from_zero(cells.counts).ends[0].round(2).tolist()[1]
+        ([True, False], [-0.0, -inf])
+        """
+        if self.ends.gap is not None:
+            return np.zeros(self.shape[1], bool)
+        values = np.where(self.seen, self.values, 0.0)
+        whole = (values >= 0).all(axis=0) & (values == np.round(values)).all(axis=0)
+        whole &= values.max(axis=0, initial=0.0) < ALL_INTEGERS
+        low, high = (np.broadcast_to(end, self.shape) for end in self.ends)
+        below = np.isneginf(low) & np.isfinite(high) & (high > 0)
+        found: Bools = whole & self.limited.any(axis=0) & (below | ~self.limited).all(axis=0)
+        return found
+
+    def from_zero(self, columns: Bools) -> Measured:
+        """The same, but what is below a limit in these columns is no less than 0."""
+        low, high = (np.broadcast_to(end, self.shape) for end in self.ends)
+        limited = np.isneginf(low) & np.isfinite(high) & (high > 0) & columns
+        return Measured(self.values, Ends((np.where(limited, JUST_BELOW_ZERO, low), high), self.ends.gap), self.silent)
 
     @property
     def limits(self) -> Limits:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.base.units import power_of_four
-from unrelu.data.checks import Counts, checked, counted
+from unrelu.data.checks import Counts, checked, counted, within_range
 from unrelu.data.inputs import read_values, square_size
 from unrelu.data.labels import Axes
 from unrelu.data.limits import Blocks, Ends, Limits, has_limit, narrowed, numbers_at, part_of
@@ -93,7 +93,7 @@ class Observations:
         told = settled(Terms(**said) if terms is None else terms, axes)
         limits = read_limits(told, axes)
         found = checked(source, limits, axes, told.entry_range)
-        limits = limits if told.entry_range is None else limits.within(*told.entry_range)
+        limits = limits if told.entry_range is None else within_range(limits, told.entry_range)
         weights, diagonal_seen = relative_weights(told.weights, source, found), bool(source.diagonal_seen().any())
         return cls(source, limits, labels, diagonal_seen, found, weights, told.spread, told).representable
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from unrelu.base.arrays import Array
 from unrelu.data.bipartite import Bipartite, BipartiteLimits, Embedded
-from unrelu.data.checks import Counts, checked
+from unrelu.data.checks import Counts, checked, within_range
 from unrelu.data.inputs import read_table
 from unrelu.data.labels import Axes
 from unrelu.data.observations import Observations, relative_weights
@@ -32,7 +32,7 @@ def table_observations(X: Any, terms: Terms | None = None, **said: Any) -> Obser
     told = settled(Terms(**said) if terms is None else terms, axes)
     source, limits = source_of(data), read_limits(told, axes)
     counts = checked(source, limits, axes, told.entry_range)
-    limits = limits if told.entry_range is None else limits.within(*told.entry_range)
+    limits = limits if told.entry_range is None else within_range(limits, told.entry_range)
     weights = relative_weights(told.weights, source, counts)
     return Observations(
         Bipartite(source),

@@ -25,6 +25,7 @@ from unrelu.base.tolerances import (
     LIKELIHOOD_LEFT_OF_FEW,
     LIKELIHOOD_MISSING,
     LIKELIHOOD_MUCH,
+    LIKELIHOOD_NEXT_TO_NOTHING,
     LIKELIHOOD_SELECTED,
     LIKELIHOOD_SPARE,
     REFINED_NOISE_MATTERS,
@@ -167,7 +168,8 @@ def _on_fits(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) 
             "no positive semidefinite matrix reaches, so this matrix is not one; structure='indefinite' allows for "
             f"that ({words})",
         )
-    if not left.noise_only and evidence.agreed:
+    little = residual <= LIKELIHOOD_NEXT_TO_NOTHING and not told
+    if not left.noise_only and evidence.agreed and not little:
         return Verdict(
             Stop.BEST_OF_RANK,
             f"{said}; what is left has an eigenvalue {left.times:.2g} times what noise leaves, so the data are not of "
@@ -175,7 +177,9 @@ def _on_fits(problem: PSDProblem, outcome: Outcome, evidence: Fits, words: str) 
             f"with {level} ({words})",
         )
     why = (
-        f"what is left has an eigenvalue {left.times:.2g} times what noise leaves"
+        f"only {residual:.1g} of the data is left, and it is no noise: another fit may well meet them"
+        if not left.noise_only and little
+        else f"what is left has an eigenvalue {left.times:.2g} times what noise leaves"
         if not left.noise_only
         else f"{problem.size} rows are too few to tell noise from a wrong fit by likelihood alone"
     )

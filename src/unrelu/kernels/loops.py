@@ -84,7 +84,8 @@ def extrapolated() -> Any:
 
     Which entries are seen follows no pattern that a processor could guess, and a wrong guess costs more than all the
     arithmetic of an entry. So nothing here branches: both answers are computed and one is kept. The misfit is summed in
-    any order, for else it could not be summed four or eight at a time.
+    any order, for else it could not be summed four or eight at a time. And each row is gone over twice: in one loop
+    over eight arrays the compiler gives up showing that none of them overlap, and then takes one entry at a time.
     """
     njit = _compiler()
 
@@ -98,13 +99,14 @@ def extrapolated() -> Any:
         for i in range(T.shape[0]):
             for j in range(T.shape[1]):
                 here, goal = T[i, j], target[i, j]
-                # Without momentum what was before may be anything, and is not kept.
-                there = here if beta == 0.0 else (1.0 + beta) * here - beta * theta[i, j]
-                new_theta[i, j] = there
-                own, other = seen[i, j] != 0, absent[i, j] != 0
                 gap = here - goal
-                misfit += gap * gap if own | (other & (sign * gap > 0.0)) else 0.0
-                there = goal if own | (other & (sign * (there - goal) > 0.0)) else there
+                misfit += gap * gap if (seen[i, j] != 0) | ((absent[i, j] != 0) & (sign * gap > 0.0)) else 0.0
+                # Without momentum what was before may be anything, and is not kept.
+                new_theta[i, j] = here if beta == 0.0 else (1.0 + beta) * here - beta * theta[i, j]
+            for j in range(T.shape[1]):
+                there, goal = new_theta[i, j], target[i, j]
+                met = (seen[i, j] != 0) | ((absent[i, j] != 0) & (sign * (there - goal) > 0.0))
+                there = goal if met else there
                 new_Z[i, j] = there if gamma == 0.0 else (1.0 + gamma) * there - gamma * Z[i, j]
         return misfit
 

@@ -178,7 +178,8 @@ class _Column:
         if log:
             values, ends = np.log(values), np.log(np.maximum(ends, 0), where=ends > 0, out=np.full(ends.shape, -np.inf))
         different, times = np.unique(ends, axis=1, return_counts=True)
-        middle, spread = float(np.mean(values)), float(np.std(values))
+        unit = 2.0 ** np.frexp(np.abs(values).max(initial=0.0))[1]  # whose squares no number is too large or small for
+        middle, spread = unit * float(np.mean(values / unit)), unit * float(np.std(values / unit))
         return cls(
             (values - middle) / spread, tuple((different - middle) / spread), times.astype(np.float64), middle, spread
         )

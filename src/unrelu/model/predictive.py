@@ -54,7 +54,9 @@ class Predictive:
 
     def _standard(self, ends: Ends) -> tuple[Any, ...]:
         """Log of the probability to lie between some ends, and what goes with it."""
-        low, high, *gap = ((np.asarray(end) - self.mean) / self.sigma for end in (*ends, *(ends.gap or ())))
+        sigma = np.maximum(self.sigma, np.finfo(np.float64).tiny)
+        with np.errstate(over="ignore"):  # infinitely far is far
+            low, high, *gap = ((np.asarray(end) - self.mean) / sigma for end in (*ends, *(ends.gap or ())))
         return beside(low, high, *gap) if gap else inside(low, high)
 
     def expectation(self) -> Floats:
@@ -69,14 +71,18 @@ class Predictive:
 
     def log_density(self, x: Any) -> Floats:
         """Of values that lie between the ends."""
-        standard = (np.asarray(x) - self.mean) / self.sigma
-        plain = -(standard**2) / 2 - HALF_LOG_TWO_PI - np.log(self.sigma)
+        with np.errstate(over="ignore"):  # infinitely far is far
+            standard = (np.asarray(x) - self.mean) / self.sigma
+            plain = -(standard**2) / 2 - HALF_LOG_TWO_PI - np.log(self.sigma)
         found: Floats = plain - self._standard(self.ends)[0]
         return found
 
     def log_probability(self, within: Ends) -> Floats:
         """To lie within narrower ends."""
-        found: Floats = np.minimum(self._standard(within)[0] - self._standard(self.ends)[0], 0.0)
+        inner, outer = self._standard(within)[0], self._standard(self.ends)[0]
+        # What is impossible to begin with stays so.
+        outer = np.where(np.isneginf(inner), 0.0, outer)
+        found: Floats = np.minimum(inner - outer, 0.0)
         return found
 
     def interval(self, level: float) -> tuple[Floats, Floats]:

@@ -151,15 +151,16 @@ def from_block(observations: Observations, factor: Floats, error: DataError, see
     if not seen.all():
         return None
     unit = factor[seed] / sizes[:, None]
-    gap = error.gap(factor[seed] @ factor[seed].T - values) / np.outer(sizes, sizes)
-    noise = error.of_pairs(sizes, sizes) / np.outer(sizes, sizes)
     weakest = float(np.linalg.svd(unit, compute_uv=False)[rank - 1])
     if weakest <= np.sqrt(DIRECT_GRAM_ROUNDING):
         return None
-    off = float(np.linalg.norm(gap) + np.linalg.norm(noise))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # a row of next to nothing has no bound
+        gap = error.gap(factor[seed] @ factor[seed].T - values) / np.outer(sizes, sizes)
+        noise = error.of_pairs(sizes, sizes) / np.outer(sizes, sizes)
+        off = float(np.linalg.norm(gap) + np.linalg.norm(noise))
     # A block whose r-th eigenvalue exceeds the error is semidefinite in every matrix of rank ≤ r, as the lemma needs.
     together = TU * off / weakest
-    if together > error.share or weakest**2 <= 2 * off:
+    if not (together <= error.share and weakest**2 > 2 * off):
         return None
     bound, wave = np.full(n, np.inf), np.full(n, -1)
     bound[seed], wave[seed] = together * sizes, 0

@@ -231,6 +231,8 @@ class Completion(Uncertain):
     def _with_limits(self, X: Any) -> Observations:
         """What was seen, and what absence says as far as that is known: a file does not bring back a mask."""
         masked = self.unknown_count and self.unknown is None
+        if masked and (self.forecasts or self.alone is not None):  # then every unseen entry hangs on its limits
+            self._require_mask(None)
         return self.seen_entries(X) if masked else self.observed(X)
 
     def with_data(self, X: Any, unknown: Any = None) -> Completion:

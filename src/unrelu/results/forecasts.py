@@ -127,15 +127,25 @@ def fill(result: Array, observations: Observations, expectation: Expectation, *,
 
 
 def predicted_by_rehearsal(
-    rehearsal: Rehearsal, fit: Floats, observations: Observations, places: tuple[Indices, Indices], level: float
+    rehearsal: Rehearsal,
+    fits: tuple[Floats, float],
+    observations: Observations,
+    places: tuple[Indices, Indices],
+    level: float,
 ) -> tuple[Any, Any]:
-    """The same by a model that was rehearsed; ``fit`` is that of the entries."""
+    """The same by a model that was rehearsed; ``fits`` are those of the entries, and their noise.
+
+    What is filled in always lies inside.
+    """
+    fit, sigma = fits
     level = level_checked(level)
     shape, (i, j) = places[0].shape, (index.ravel() for index in places)
     low, high = limits_of(observations, i, j)
     values = observations.source.at(i, j).astype(np.float64)
     values = np.where(np.isnan(values), observations.source.at(j, i), values)
+    filled = forecast(rehearsal, fit.ravel(), (low, high), sigma).astype(np.float64)
     low, high = rehearsal.forecast(fit.ravel(), (low, high)).interval(level)
+    low, high = np.minimum(low, filled), np.maximum(high, filled)
     low, high = (np.where(np.isnan(values), end, values).reshape(shape)[()] for end in (low, high))
     return low, high
 

@@ -132,8 +132,7 @@ def _rehearsed_verdict(chosen: Chosen, seconds: float | None) -> Verdict:
         )
     return Verdict(
         Stop.DOES_NOT_EXTRAPOLATE,
-        f"no model forecasts what was hidden on purpose better than one distribution for all entries, or none does so "
-        f"steadily: simple filling does as well, and is what is filled in; {shown}",
+        f"{shown.doubt}: simple filling does as well, and is what is filled in; {shown}",
     )
 
 

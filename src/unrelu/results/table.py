@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.auto.table_candidates import Fit
 from unrelu.auto.table_choice import TableRehearsal
-from unrelu.base.arrays import Floats, Indices
+from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.errors import InputError
 from unrelu.data.inputs import same_label
 from unrelu.data.labels import as_positions
-from unrelu.data.limits import Ends
+from unrelu.data.limits import Ends, has_limit
 from unrelu.data.measured import Measured
 from unrelu.data.sheet import Sheet
 from unrelu.data.terms import Terms
@@ -47,6 +47,8 @@ class TableCompletion:
         By position of the column, a sentence.
     exact : RectangularCompletion or None
         Where the data are of low rank to rounding, the completion by that rank, which answers then.
+    counts : bool ndarray
+        Which of ``columns`` hold counts, so that nothing below 0 is filled in.
     seconds : float
         What the call took.
     """
@@ -62,6 +64,7 @@ class TableCompletion:
     cells: Measured = field(repr=False)
     fit: Fit | None = field(default=None, repr=False)
     exact: RectangularCompletion | None = field(default=None, repr=False)
+    counts: Bools = field(default_factory=lambda: np.zeros(0, bool), repr=False)
     seconds: float = 0.0
 
     @property
@@ -135,6 +138,9 @@ class TableCompletion:
         known = place[j] >= 0
         if known.any():
             low[known], high[known] = self._interval(i[known], place[j[known]], level)
+        if not known.all():
+            ends, others = self._numbers.ends, np.searchsorted(self.sheet.numeric, j[~known])
+            low[~known], high[~known] = (np.broadcast_to(end, ends[0].shape)[i[~known], others] for end in ends)
         values = self.sheet.values[i, j].astype(np.float64)
         seen = ~np.isnan(values)
         return np.where(seen, values, low)[()], np.where(seen, values, high)[()]
@@ -151,10 +157,15 @@ class TableCompletion:
     def status(self) -> NDArray[np.str_]:
         """Of every cell ``measured``, ``censored`` (unseen because of its value) or ``missing``."""
         words = np.where(self.sheet.told, "measured", "missing")
-        part = words[:, self.columns]
-        part[self.cells.limited] = "censored"
-        words[:, self.columns] = part
+        part = words[:, self.sheet.numeric]
+        part[self._numbers.limited] = "censored"
+        words[:, self.sheet.numeric] = part
         return words
+
+    @property
+    def _numbers(self) -> Measured:
+        """What is known of all columns of numbers, also of those that could not be completed."""
+        return self.sheet.cells(self.terms)
 
     def new_rows(self, X: Any) -> Any:
         """Rows that were not there when the table was completed, filled in the same way.
@@ -202,13 +213,23 @@ class TableCompletion:
                     f"X must have the columns of the completed table in the same order, but column {k} is {one!r} "
                     f"instead of {label!r}; pass X[list(completion.column_labels)]"
                 )
-        cells = sheet.cells(self._terms_of_columns())
+        terms = self._terms_of_columns()
+        cells = self._unseen(len(sheet.values)) if np.isnan(sheet.values).all() else sheet.cells(terms)
         where = np.searchsorted(sheet.numeric, self.columns)
         lost = ~np.isin(self.columns, sheet.numeric)
         if lost.any():
             name = self.sheet.name(int(self.columns[lost][0]))
             raise InputError(f"column {name} of X must hold numbers, as in the completed table; convert it")
-        return sheet, cells.part(slice(None), where)
+        part = cells.part(slice(None), where)
+        return sheet, part.from_zero(self.counts) if self.counts.any() else part
+
+    def _unseen(self, count: int) -> Measured:
+        """Rows of which nothing was seen, between the ends that all rows have."""
+        numbers = self._numbers
+        shape = count, numbers.shape[1]
+        ends = [np.broadcast_to(end[:1], shape) for end in (*numbers.ends, *(numbers.ends.gap or ()))]
+        both = Ends((ends[0], ends[1]), (ends[2], ends[3]) if len(ends) > 2 else None)
+        return Measured(np.full(shape, np.nan), both, ~np.broadcast_to(has_limit(both), shape))
 
     def _terms_of_columns(self) -> Terms:
         """What was said, if it can be said of other rows."""

@@ -25,6 +25,7 @@ class Uncertain:
     symmetric: bool
     rehearsal: Rehearsal | None
     alone: NoStructure | None
+    sigma: float | None
 
     @property
     def forecasts(self) -> bool:
@@ -112,8 +113,10 @@ class Uncertain:
         """
         if self.forecasts:
             assert self.rehearsal is not None
+            assert self.sigma is not None
             places, observations = self._places_of_errors(rows, cols), self._with_limits(X)
-            return predicted_by_rehearsal(self.rehearsal, self.entries(rows, cols), observations, places, level)
+            fits = self.entries(rows, cols), self.sigma
+            return predicted_by_rehearsal(self.rehearsal, fits, observations, places, level)
         bars, observations = self._with_caution(X), self._with_limits(X)
         places = self._places_of_errors(rows, cols)
         return predicted(bars, observations, places, level, both_ways=self.symmetric, alone=self.alone)

@@ -160,8 +160,8 @@ def complete_command(
     asked: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter)
     if named is None and brought.rectangular:
         _refuse_without_rank(dict(structure=structure, weights=weights, sigma=sigma, truth=truth, tol=tol, fit=fit))
-        _refuse_without_rank(asked | dict(max_seconds=seconds, pairs=pairs))
-        terms = Asked(None, None if threshold is None else limit, seen, unknown, within, seed=rng)
+        _refuse_without_rank(asked | dict(pairs=pairs))
+        terms = Asked(None, None if threshold is None else limit, seen, unknown, within, seed=rng, seconds=seconds)
         return table_completed(brought, files, terms, quiet=quiet, as_json=as_json)
     matrix, doubts = brought.matrix(), told(brought, None if unknown else limit, seen, quiet=quiet, as_json=as_json)
     asked |= dict(tol=_rule(method, tol, brought.read, seconds), **_beside(matrix, weights, noise, unknown, truth))

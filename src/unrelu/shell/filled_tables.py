@@ -18,7 +18,7 @@ from unrelu.io.reading import Reading
 from unrelu.loop.history import Stop, Verdict
 from unrelu.results.flags import CENSORED, FLAGS, MEASURED, MISSING, UNDETERMINED
 from unrelu.results.table import TableCompletion
-from unrelu.shell.rehearsals import in_json, listed
+from unrelu.shell.rehearsals import in_json, listed, times_in_words
 
 __all__ = ["FilledTable"]
 
@@ -258,6 +258,9 @@ class FilledTable:
         hidden = counts["censored"] + counts["missing"]
         if hidden:
             lines.append(f"filled in ({hidden} cells): what the model expects of each, within its limits")
+        counted = [self.name(j) for j, whole in zip(found.columns.tolist(), found.counts, strict=False) if whole]
+        if counted:
+            lines.append(f"counts, integers from 0 on, in which nothing below 0 is filled in: {_some(counted)}")
         return lines
 
     def _tried(self) -> str:
@@ -268,13 +271,15 @@ class FilledTable:
         verdict = self.verdict
         if verdict.code is Stop.PREDICTS:
             shown = self.completion.rehearsal
-            times = np.exp(shown.gain / shown.cells)
+            times = times_in_words(shown.gain / shown.cells)
             return (
                 f"predicts, to its rehearsed error: {shown.cells} cells were hidden on purpose by raised limits, or "
-                f"lie beyond them; to this model each was {times:.3g} times as likely as to each column by itself"
+                f"lie beyond them; to this model each was {times} times as likely as to each column by itself"
             )
         if verdict.code is Stop.DOES_NOT_EXTRAPOLATE:
-            return f"does not extrapolate; simple filling does as well: {verdict.reason}"
+            return f"does not extrapolate; simple filling does as well: {verdict.reason.partition(';')[0]}"
+        if verdict.code in (Stop.MAX_SECONDS, Stop.INTERRUPTED):
+            return f"{verdict.reason.partition(';')[0]}: this is the best so far; more time may find a better model"
         return str(verdict)
 
 

@@ -120,10 +120,7 @@ class ForecastAnswer(Answer):
         if verdict.code is Stop.PREDICTS:
             return f"predicts, to its rehearsed error of {shown.sigma:.3g}"
         if verdict.code is Stop.DOES_NOT_EXTRAPOLATE:
-            return (
-                "does not extrapolate; simple filling does as well: no model forecasts what was hidden on purpose "
-                "better than one distribution for all entries, or none does so steadily"
-            )
+            return f"does not extrapolate; simple filling does as well: {shown.doubt}"
         known = f"its rehearsed error is {shown.sigma:.3g}" if shown.extrapolates else "it does not extrapolate"
         return (
             f"{verdict.reason.partition(';')[0]}, and this is the best so far: {known}; more time may find a better one"

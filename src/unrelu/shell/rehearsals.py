@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from math import exp, isfinite
+from math import exp, isfinite, log
 from typing import Any
 
 from unrelu.auto.rehearsed import Rehearsal, Trial
 
-__all__ = ["in_json", "listed", "model_in_words", "rehearsal_in_json", "rehearsal_in_words"]
+__all__ = ["in_json", "listed", "model_in_words", "rehearsal_in_json", "rehearsal_in_words", "times_in_words"]
 
+# More times as likely than this is all the same.
+MANY_TIMES = 1000
 DIAGONALS = {"data": "", "limit": ", its diagonal taken as an upper limit", "unknown": ", its diagonal left out"}
 
 
@@ -59,11 +61,22 @@ def rehearsal_in_words(shown: Rehearsal) -> str:
     """What was hidden on purpose, and what the best model made of it."""
     shares = listed([f"{level.share:.0%}" for level in shown.levels])
     how = "by a raised threshold" if shown.side else "at random"
-    odds = listed([f"{exp(gain):.2f}" for gain in shown.best.gains])
+    odds = listed([times_in_words(gain) for gain in shown.best.gains])
     return (
         f"rehearsed with {shares} of the seen pairs hidden {how}: to the best model each of them was {odds} times as "
         "likely as to one distribution for all entries"
     )
+
+
+def times_in_words(gain: float) -> str:
+    """How many times as likely a gain in log-likelihood makes something.
+
+    Examples
+    --------
+    >>> times_in_words(0.05), times_in_words(1000.0)
+    ('1.05', 'over 1000')
+    """
+    return f"{exp(gain):.2f}" if gain <= log(MANY_TIMES) else f"over {MANY_TIMES}"
 
 
 def listed(words: list[str]) -> str:

@@ -66,6 +66,7 @@ class Asked:
     entry_range: tuple[float, float] | None = None
     log: bool = False
     seed: int = 0
+    seconds: float | None = None
 
 
 @guarded
@@ -74,12 +75,14 @@ def table_command(
     output: outputs.Output,
     limits: options.LimitsFile = None,
     threshold: Threshold = None,
+    no_threshold: options.NoThreshold = False,
     seen: options.Seen = "above",
     missing: options.Missing = None,
     unknown: options.Unknown = None,
     log: Log = False,
     rank: Rank = options.AUTO,
     seed: Seed = 0,
+    max_seconds: options.MaxSeconds = None,
     flags_out: outputs.FlagsOut = None,
     errors_out: outputs.ErrorsOut = None,
     long_out: outputs.LongOut = None,
@@ -91,14 +94,16 @@ def table_command(
     as_json: options.AsJson = False,
 ) -> int:
     """Complete a table of samples by variables with limits of detection; no rank is needed, and words stay."""
-    options.refuse_two_limits(limits, threshold, no_threshold=False, seen=seen)
-    limit = None if threshold is None else options.checked_threshold(threshold, no_threshold=False)
+    options.refuse_two_limits(limits, threshold, no_threshold=no_threshold, seen=seen)
+    limit = None if threshold is None else options.checked_threshold(threshold, no_threshold)
     files = outputs.Outputs(output, errors_out, None, flags_out, long_out, plot)
     inputs = (file, unknown, limit, limits)
     files.check([path for path in inputs if isinstance(path, Path)], as_json)
     how = HowToRead(header, labels, missing, layout, table=True, texts=True)
     brought = how.read(file).limited_by(limits, (threshold, seen))
-    asked = Asked(options.checked_rank(rank), limit, seen, unknown, log=log, seed=options.checked_seed(seed))
+    seconds = options.checked_seconds(max_seconds)
+    rng = options.checked_seed(seed)
+    asked = Asked(options.checked_rank(rank), limit, seen, unknown, log=log, seed=rng, seconds=seconds)
     return table_completed(brought, files, asked, quiet=quiet, as_json=as_json)
 
 
@@ -120,6 +125,7 @@ def table_completed(brought: Brought, files: outputs.Outputs, asked: Asked, *, q
             unknown=mask_beside(matrix, asked.unknown),
             entry_range=asked.entry_range,
             log=asked.log,
+            max_seconds=asked.seconds,
             rng=asked.seed,
         )
     text = files.standard is not None or files.output.suffix.lower() in WORDY

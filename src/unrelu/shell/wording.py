@@ -25,6 +25,7 @@ PHRASES = {
     "threshold must be a finite number, or None if": "--threshold must be a finite number, or say --no-threshold if",
     "raise max_iter, or tol": "raise --max-iter, or --tol",
     ", or a stopping rule such as GradientNormBelow(1e-6)": "",
+    "what can be completed, or None;": "what can be completed, or auto;",
     ", or None if": ", or left out if",
     ", or None for": ", or left out for",
     ", or None to": ", or left out to",

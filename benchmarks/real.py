@@ -20,7 +20,7 @@ import unrelu
 from common import show
 from unrelu.auto.candidates import fitted
 from unrelu.auto.menu import menu_for
-from unrelu.auto.rehearsal import alone
+from unrelu.auto.no_structure import NoStructure
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
 from unrelu.data.planted import FAMILIES, family, planted
@@ -71,6 +71,12 @@ class Hidden:
         """Gneiting and Raftery's: width, and what lies outside times 2/α."""
         outside = np.maximum(low - self.truth, 0) + np.maximum(self.truth - high, 0)
         return float(np.mean(high - low + 2 / (1 - LEVEL) * outside))
+
+    def one_normal(self):
+        """What one normal distribution for all entries says of the hidden ones."""
+        values = self.seen[np.triu_indices(len(self.seen), 1)]
+        none = NoStructure.of(values[~np.isnan(values)], (-np.inf, self.cut), len(self.truth))
+        return self.below(none.mean, none.sigma)
 
     def below(self, mean, sigma):
         """Entries around some means, known to lie below the cut-off."""
@@ -130,8 +136,7 @@ def one_similarity(name, matrix, share, hindsight):
     began = time.perf_counter()
     found = unrelu.complete(case.seen, threshold=case.cut, rng=0)
     seconds = time.perf_counter() - began
-    none = alone(Observations.of(case.seen, threshold=case.cut), np.random.default_rng(0))
-    plain = case.below(none.mean, none.sigma)
+    plain = case.one_normal()
     low, high = found.predict(case.i, case.j, LEVEL)
     row = {
         "case": f"{name} {share}",

@@ -21,8 +21,6 @@ from common import show
 from real import Hidden as HiddenPairs
 from real import cosines
 from real_tables import Hidden as HiddenCells
-from unrelu.auto.rehearsal import alone
-from unrelu.data.observations import Observations
 
 LOADERS = (load_wine, load_breast_cancer, load_diabetes, load_digits, load_iris, load_linnerud)
 KINDS = ("table", "correlations", "cosines", "centred cosines", "kernel")
@@ -70,11 +68,10 @@ def of_table(table, share):
 def of_similarity(matrix, share):
     case = HiddenPairs(matrix, share)
     found = unrelu.complete(case.seen, threshold=case.cut, rng=0)
-    none = alone(Observations.of(case.seen, threshold=case.cut), np.random.default_rng(0))
     simple = {
         "zero": case.error(np.zeros(len(case.truth))),
         "half": case.error(np.full(len(case.truth), case.cut / 2 if case.cut > 0 else case.cut)),
-        "Tobit": case.error(case.below(none.mean, none.sigma).expectation()),
+        "Tobit": case.error(case.one_normal().expectation()),
     }
     return case.error(found.filled()[case.i, case.j]), simple, found
 

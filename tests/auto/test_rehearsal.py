@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import norm
 
 from unrelu.auto.candidates import Candidate, fitted
-from unrelu.auto.rehearsal import NoStructure, levels
+from unrelu.auto.no_structure import NoStructure
+from unrelu.auto.rehearsal import levels
 from unrelu.data.observations import Observations
 from unrelu.data.planted import planted
 

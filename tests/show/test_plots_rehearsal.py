@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import unrelu
 from helpers import relu_instance
-from unrelu.auto.rehearsal import NoStructure
+from unrelu.auto.no_structure import NoStructure
 from unrelu.auto.rehearsed import Rehearsal, RehearsedLevel, Trial
 from unrelu.loop.history import Stop, Verdict
 from unrelu.show.filled import draw_filled

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from unrelu.auto.candidates import Fitted
-from unrelu.auto.rehearsal import Level, NoStructure
+from unrelu.auto.no_structure import NoStructure
+from unrelu.auto.rehearsal import Level
 from unrelu.base.arrays import Floats
 from unrelu.base.tolerances import DAMPING_FURTHER, DAMPING_GROWS, DAMPING_WIDEST
 from unrelu.data.limits import Ends
+from unrelu.model.links import Linked
 from unrelu.model.predictive import Predictive, damped
 
 __all__ = ["Damped", "Far"]
@@ -35,7 +37,7 @@ class Damped:
             return float(np.sqrt(near * far))
         grown = float(far * np.clip(np.sqrt(far / near), 1, DAMPING_GROWS))
         # Whoever moved them may be wrong, too; but hardly more so than one who knows nothing of rows and columns.
-        return max(grown, min(float(np.hypot(grown, moved)), DAMPING_WIDEST * none.sigma))
+        return max(grown, min(float(np.hypot(grown, moved)), DAMPING_WIDEST * none.spread))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class Far:
     noise: float
     ends: tuple[Floats, Floats]
     side: str | None
-    plain: Predictive
+    plain: Predictive | Linked
 
     @classmethod
     def of(cls, level: Level, found: Fitted, near: float, none: NoStructure) -> Far | None:
@@ -56,9 +58,8 @@ class Far:
             return None
         low, high = (np.broadcast_to(end, hidden.shape)[hidden] for end in level.true)
         fits = found.entries(level.rows[hidden], level.cols[hidden])
-        plain = Predictive(np.full(fits.shape, none.mean), none.sigma, Ends((low, high)))
         # The noise of forecasts is that of Rehearsal.expectation.
-        return cls(fits, float(np.sqrt(found.sigma * near)), (low, high), level.side, plain)
+        return cls(fits, float(np.sqrt(found.sigma * near)), (low, high), level.side, none.given((low, high)))
 
     def mean(self, by: Damped) -> float:
         """Of all forecasts."""

@@ -15,7 +15,8 @@ import numpy as np
 
 from unrelu.auto.candidates import Candidate, Fitted, fitted
 from unrelu.auto.damping import Damped, Far
-from unrelu.auto.rehearsal import Level, NoStructure, alone, held_out, hidden_side, levels
+from unrelu.auto.no_structure import NoStructure
+from unrelu.auto.rehearsal import Level, alone, held_out, hidden_side, levels
 from unrelu.auto.rehearsed import Rehearsal, RehearsedLevel, Trial
 from unrelu.base.arrays import Floats
 from unrelu.base.budget import OutOfTime, phase, unlimited
@@ -246,9 +247,9 @@ class _Trying:
         forecast is believed whose error is larger than the spread of all entries.
         """
         gains = damped.gains
-        if np.sqrt(damped.sigmas[0] * damped.sigmas[-1]) > none.sigma:
+        if np.sqrt(damped.sigmas[0] * damped.sigmas[-1]) > none.spread:
             return False
-        knowing = [level.score(np.full(level.values.shape, none.mean), none.sigma) for level in self.levels]
+        knowing = [level.score_of(none) for level in self.levels]
         if sum(gain + own - known for gain, own, known in zip(gains, self.none, knowing, strict=True)) <= 0:
             return False
         in_all = sum(gain * len(level.values) for gain, level in zip(gains, self.levels, strict=True))

@@ -14,8 +14,9 @@ import numpy as np
 
 from unrelu.auto.candidates import Candidate
 from unrelu.auto.menu import Chosen, chosen_from, menu_for
+from unrelu.auto.no_structure import NoStructure
 from unrelu.auto.ranks import CLIMBING, ON_THE_WAY, Climb, Ladder, rank_of_blocks
-from unrelu.auto.rehearsal import NoStructure, alone, hidden_side
+from unrelu.auto.rehearsal import alone, hidden_side
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.auto.solving import CANONICAL, cut_short
 from unrelu.auto.task import CUT_SHORT, Attempts, Task

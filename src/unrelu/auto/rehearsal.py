@@ -9,16 +9,18 @@ whatever the model gets wrong in it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize_scalar
 
-from unrelu.base.arrays import Bools, Floats, Indices
+from unrelu.auto.divisible import divisible
+from unrelu.auto.no_structure import NoStructure
+from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.base.tolerances import (
-    REHEARSAL_ALONE,
+    REHEARSAL_LEVEL,
     REHEARSAL_NARROWEST,
     REHEARSAL_SAME,
     REHEARSAL_SHARP,
@@ -27,9 +29,10 @@ from unrelu.base.tolerances import (
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
 from unrelu.data.raised import raised
+from unrelu.model.links import Linked, Scale
 from unrelu.model.predictive import Predictive, damped
 
-__all__ = ["Level", "NoStructure", "alone", "held_out", "hidden_side", "levels"]
+__all__ = ["Level", "alone", "alone_beside", "held_out", "hidden_side", "levels"]
 
 # Pairs that are scored at most.
 SCORED = 40_000
@@ -37,35 +40,6 @@ SCORED = 40_000
 SHARES = (0.25, 0.5)
 # Of all pairs that are hidden whatever they are.
 HELD_OUT = 0.1
-
-
-@dataclass(frozen=True, eq=False)
-class NoStructure:
-    """One normal distribution for all entries: what anyone knows who knows nothing of rows and columns."""
-
-    mean: float
-    sigma: float
-
-    @classmethod
-    def of(cls, values: Floats, ends: tuple[Any, Any], hidden: int = 1) -> NoStructure:
-        """By likelihood, from seen values and the ends of unseen entries.
-
-        ``ends`` are those of each of them, or of ``hidden`` entries alike.
-        """
-        centre, spread = float(np.mean(values)), max(float(np.std(values)), np.finfo(float).tiny)
-        both = np.stack([np.atleast_1d(np.asarray(end, np.float64)) for end in np.broadcast_arrays(*ends)])
-        both = both if both.size else np.array([[-np.inf], [np.inf]])
-        (low, high), counts = np.unique((both - centre) / spread, axis=1, return_counts=True)
-        counts, standard = counts * hidden, (values - centre) / spread
-
-        def cost(at: Floats) -> float:
-            mean, sigma = at[0], np.exp(at[1])
-            one = Predictive(np.array([mean]), sigma, Ends((-np.inf, np.inf)))
-            seen = standard.size * np.log(sigma) + np.sum((standard - mean) ** 2) / (2 * sigma**2)
-            return float(seen - counts @ one.log_probability(Ends((low, high))))
-
-        found = minimize(cost, np.zeros(2), method="Nelder-Mead", options=dict(xatol=REHEARSAL_ALONE)).x
-        return cls(centre + spread * float(found[0]), spread * float(np.exp(found[1])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +84,11 @@ class Level:
     @property
     def without_structure(self) -> float:
         """The score of no structure at all."""
-        return self.score(np.full(self.values.shape, self.none.mean), self.none.sigma)
+        return self.score_of(self.none)
+
+    def score_of(self, none: NoStructure) -> float:
+        """Mean log-likelihood of all of them by one distribution."""
+        return self._score(none.given(self.told))
 
     @cached_property
     def hidden(self) -> Bools:
@@ -123,8 +101,10 @@ class Level:
 
     def score(self, means: Floats, sigma: float) -> float:
         """Mean log-likelihood of all of them."""
-        forecast = self.forecast(means, sigma)
-        known = np.where(self.hidden, 0.0, self.values)
+        return self._score(self.forecast(means, sigma))
+
+    def _score(self, forecast: Predictive | Linked) -> float:
+        known = np.where(self.hidden, np.nanmedian(self.values), self.values)  # whatever it is, it has a density
         scores = np.where(self.hidden, forecast.log_probability(Ends(self.true)), forecast.log_density(known))
         return float(np.mean(scores))
 
@@ -154,6 +134,8 @@ def levels(observations: Observations, rng: np.random.Generator) -> list[Level]:
     if side is None:
         return []
     pairs = _Pairs.of(observations, rng)
+    known = pairs.alone(observations)
+    pairs = pairs.narrowed(known.scale)
     sign = 1.0 if side == "below" else -1.0
     ends = pairs.ends[1 if side == "below" else 0]
     limited = pairs.seen & np.isfinite(ends)
@@ -168,7 +150,7 @@ def levels(observations: Observations, rng: np.random.Generator) -> list[Level]:
             continue
         data = _further(observations, side, way)
         told = pairs.moved(hidden, side, way)
-        none = NoStructure.of(pairs.values[~hidden], told)
+        none = NoStructure.of(pairs.values[~hidden], told, scale=known.scale)
         one = None if observations.threshold is None else observations.threshold + sign * way
         found.append(Level(share, one, data, *pairs.some(hidden), told, pairs.true(hidden), none, side))
     return found
@@ -176,9 +158,30 @@ def levels(observations: Observations, rng: np.random.Generator) -> list[Level]:
 
 def alone(observations: Observations, rng: np.random.Generator) -> NoStructure:
     """One distribution for all entries, from all that is known of them."""
-    pairs = _Pairs.of(observations, rng)
-    hidden = ~pairs.seen
-    return NoStructure.of(pairs.values[pairs.seen], pairs.true(hidden))
+    return _Pairs.of(observations, rng).alone(observations)
+
+
+def alone_beside(known: Array, observations: Observations, rng: np.random.Generator) -> NoStructure:
+    """The same for entries that exact data leave open, where ``known`` has the values of those that are determined.
+
+    Exact data of a low rank that have the same number all along their diagonal are cosines of angles.
+    """
+    pairs, top = _Pairs.of(observations, rng), top_of(observations)
+    values = np.where(pairs.seen, pairs.values, known[pairs.rows, pairs.cols])
+    pairs = replace(pairs, values=values)
+    scale = Scale() if top is None else Scale("signed", top)
+    return NoStructure.of(values[pairs.seen], pairs.true(~pairs.seen), scale=scale)
+
+
+def top_of(observations: Observations) -> float | None:
+    """The largest that an entry can be by a diagonal that is the same all along; None where it is not."""
+    if not observations.definite or not observations.diagonal_seen:
+        return None
+    own = np.arange(observations.size)
+    diagonal = observations.source.at(own, own).astype(np.float64)
+    top = float(np.max(diagonal))
+    level = np.all(np.abs(diagonal - top) <= REHEARSAL_LEVEL * top)  # False where one was not seen
+    return top if top > 0 and level else None
 
 
 def _further(observations: Observations, side: str, way: float) -> Observations:
@@ -193,11 +196,13 @@ def _further(observations: Observations, side: str, way: float) -> Observations:
 def held_out(observations: Observations, rng: np.random.Generator) -> Level:
     """A tenth of the pairs hidden whatever they are, and whether they were seen."""
     pairs = _Pairs.of(observations, rng)
+    known = pairs.alone(observations)
+    pairs = pairs.narrowed(known.scale)
     out = rng.permutation(len(pairs.rows)) < HELD_OUT * len(pairs.rows)
     data = observations.without(pairs.rows[out], pairs.cols[out])
     rest = ~out & ~pairs.seen
-    none = NoStructure.of(pairs.values[pairs.seen & ~out], pairs.true(rest))
-    told = np.full(out.sum(), -np.inf), np.full(out.sum(), np.inf)
+    none = NoStructure.of(pairs.values[pairs.seen & ~out], pairs.true(rest), scale=known.scale)
+    told = known.scale.narrowed((np.full(out.sum(), -np.inf), np.full(out.sum(), np.inf)))
     return Level(HELD_OUT, None, data, *pairs.some(out), told, pairs.true(out), none)
 
 
@@ -255,6 +260,16 @@ class _Pairs:
 
     def true(self, which: Bools) -> tuple[Floats, Floats]:
         return self.ends[0][which], self.ends[1][which]
+
+    def alone(self, observations: Observations) -> NoStructure:
+        """One distribution for all of them, on the scale that their diagonal and fully seen blocks allow."""
+        seen, top = self.seen, top_of(observations)
+        positive = top is not None and divisible(observations, top, np.random.default_rng(0))
+        return NoStructure.likeliest(self.values[seen], self.true(~seen), top, observations.size, positive=positive)
+
+    def narrowed(self, scale: Scale) -> _Pairs:
+        """The same, with ends that do not leave the range of a scale."""
+        return replace(self, ends=scale.narrowed(self.ends))
 
     def moved(self, which: Bools, side: str, way: float) -> tuple[Floats, Floats]:
         """The ends of some pairs, with the one that hides them further in the data."""

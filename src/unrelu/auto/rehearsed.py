@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from unrelu.auto.rehearsal import NoStructure
+from unrelu.auto.no_structure import NoStructure
 from unrelu.base.arrays import Floats
 from unrelu.data.limits import Ends
+from unrelu.model.links import Linked
 from unrelu.model.predictive import Predictive, damped
 
 __all__ = ["Rehearsal", "RehearsedLevel", "Trial"]
@@ -90,7 +91,7 @@ class Rehearsal:
     gains : tuple of float
         Log-likelihood per pair, level by level, above that of no structure, with forecasts damped.
     none : NoStructure
-        One normal distribution for all entries.
+        One distribution for all entries.
     side : {"below", "above"} or None
         On which side of its limit an entry went unseen.
     extrapolates : bool
@@ -126,15 +127,21 @@ class Rehearsal:
         """The model that forecasts best."""
         return self.trials[self.chosen]
 
-    def forecast(self, fit: Floats, ends: tuple[Any, Any]) -> Predictive:
+    def forecast(self, fit: Floats, ends: tuple[Any, Any]) -> Predictive | Linked:
         """What entries with this fit, which lie between these ends, are likely to be."""
         if not self.extrapolates:
             return self.without_structure(fit, ends)
-        return Predictive(damped(np.asarray(fit, np.float64), ends, self.side, self.damping), self.spread, Ends(ends))
+        means = damped(np.asarray(fit, np.float64), ends, self.side, self.damping)
+        return Predictive(means, self.spread, Ends(self.range(ends)))
 
-    def without_structure(self, fit: Floats, ends: tuple[Any, Any]) -> Predictive:
+    def range(self, ends: tuple[Any, Any]) -> tuple[Any, Any]:
+        """Between which entries lie by these ends and by what fully seen blocks and the diagonal say of any entry."""
+        return self.none.scale.narrowed(ends)
+
+    def without_structure(self, fit: Floats, ends: tuple[Any, Any]) -> Predictive | Linked:
         """The same for anyone who knows nothing of rows and columns."""
-        return Predictive(np.full(np.shape(fit), self.none.mean), self.none.sigma, Ends(ends))
+        low, high = (np.broadcast_to(end, np.shape(fit)) for end in ends)
+        return self.none.given((low, high))
 
     def expectation(self, fit: Floats, ends: tuple[Any, Any], sigma: float) -> Floats:
         """Of entries with this fit, around which the noise is ``sigma``.
@@ -145,7 +152,8 @@ class Rehearsal:
         if not self.extrapolates:
             return self.without_structure(fit, ends).expectation()
         means = damped(np.asarray(fit, np.float64), ends, self.side, self.damping)
-        return Predictive(means, float(np.sqrt(sigma * self.best.sigmas[0])), Ends(ends)).expectation()
+        within = Ends(self.range(ends))
+        return Predictive(means, float(np.sqrt(sigma * self.best.sigmas[0])), within).expectation()
 
     def __str__(self) -> str:
         hidden = ", ".join(f"{level.share:.0%}" for level in self.levels)
@@ -158,7 +166,7 @@ class Rehearsal:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: everything."""
-        about = asdict(self) | {"none": asdict(self.none)}
+        about = asdict(self) | {"none": self.none.as_dict()}
         return about | {"trials": [asdict(trial) for trial in self.trials]}
 
     @classmethod
@@ -168,7 +176,12 @@ class Rehearsal:
         levels = tuple(
             RehearsedLevel(**{**level, **_tuples(level, "forecast", "hidden")}) for level in stored["levels"]
         )
-        made = {"trials": trials, "levels": levels, "none": NoStructure(**stored["none"]), **_tuples(stored, "gains")}
+        made = {
+            "trials": trials,
+            "levels": levels,
+            "none": NoStructure.read(stored["none"]),
+            **_tuples(stored, "gains"),
+        }
         return cls(**{**stored, **made})
 
 

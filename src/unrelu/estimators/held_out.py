@@ -105,7 +105,7 @@ class NewRows:
         """Of each entry of a row, what the others say it is, and how far off that may be."""
         shown = self.completion.rehearsal
         if self.completion.forecasts and shown is not None and not shown.extrapolates:
-            return np.full(row.shape, shown.none.mean), np.full(row.shape, shown.none.sigma)
+            return np.full(row.shape, shown.none.centre), np.full(row.shape, shown.none.spread)
         coordinates, variance = self._one(row)
         fit, noise = self.features @ coordinates, self.sigma**2
         # Without an entry the fit misses it by so many times as much as with it.

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unrelu.auto.rehearsal import NoStructure
+from unrelu.auto.no_structure import NoStructure
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.base.tolerances import FORECASTS_ROUNDING
@@ -17,10 +17,14 @@ from unrelu.model.predictive import Predictive
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.noise import level_checked
 
-__all__ = ["expected", "fill", "forecast", "limits_of", "noise_level", "predicted", "predicted_by_rehearsal"]
+__all__ = ["expected", "fill", "forecast", "held", "limits_of", "noise_level", "predicted", "predicted_by_rehearsal"]
 
 # Rows that are filled together.
 BAND = 256
+# An entry that the data leave open is filled in no further out than so many of all entries are.
+OPEN = 0.95
+# Of its width, by which an interval misses the end of a range and is taken to reach it.
+NEARLY = 0.05
 # From fits, and between which numbers each entry lies, to what is expected of it.
 Expectation = Callable[[Array, tuple[Floats, Floats]], Array]
 
@@ -73,11 +77,17 @@ def forecast(rehearsal: Rehearsal, fit: Array, ends: tuple[Floats, Floats], sigm
     limited = np.isfinite(low) | np.isfinite(high)
     found = np.array(fit)
     if not rehearsal.extrapolates:
-        found[...] = rehearsal.none.mean
+        found[...] = rehearsal.none.centre
     if limited.any():
         within = low[limited], high[limited]
         found[limited] = rehearsal.expectation(fit[limited].astype(np.float64), within, sigma)
     return np.clip(found, _rounded(low, fit.dtype, up=True), _rounded(high, fit.dtype, up=False))
+
+
+def held(fit: Array, ends: tuple[Floats, Floats], known: NoStructure) -> Array:
+    """Entries that the data leave open: the fit is one of their places, and may be one where hardly any entry is."""
+    low, high = (end.astype(fit.dtype) for end in known.given(ends).interval(OPEN))
+    return np.clip(fit, low, high)
 
 
 def _rounded(end: Floats, dtype: Any, *, up: bool) -> Array:
@@ -144,10 +154,18 @@ def predicted_by_rehearsal(
     values = observations.source.at(i, j).astype(np.float64)
     values = np.where(np.isnan(values), observations.source.at(j, i), values)
     filled = forecast(rehearsal, fit.ravel(), (low, high), sigma).astype(np.float64)
-    low, high = rehearsal.forecast(fit.ravel(), (low, high)).interval(level)
+    low, high = _reaching(*rehearsal.forecast(fit.ravel(), (low, high)).interval(level), rehearsal.range((low, high)))
     low, high = np.minimum(low, filled), np.maximum(high, filled)
     low, high = (np.where(np.isnan(values), end, values).reshape(shape)[()] for end in (low, high))
     return low, high
+
+
+def _reaching(low: Floats, high: Floats, ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Intervals that all but reach an end of a range reach it: there entries may pile up, as zeros do."""
+    near = NEARLY * (high - low)
+    ranged = np.isfinite(ends[0]) & np.isfinite(ends[1])
+    least, most = ranged & (low - ends[0] <= near), ranged & (ends[1] - high <= near)
+    return np.where(least, ends[0], low), np.where(most, ends[1], high)
 
 
 def _beside(limits: Ends, told: Bools, ends: tuple[Floats, Floats], fit: Array) -> tuple[Floats, Floats]:
@@ -184,8 +202,12 @@ def predicted(
     values = observations.source.at(i, j).astype(np.float64)
     if both_ways:
         values = np.where(np.isnan(values), observations.source.at(j, i), values)
-    if alone is not None:
-        fit, wide = (np.where(np.isfinite(wide), one, other) for one, other in ((fit, alone.mean), (wide, alone.sigma)))
+    if alone is not None and not np.isfinite(wide).all():
+        none = ~np.isfinite(wide)
+        ends = low[none], high[none]
+        filled = held(fit[none], ends, alone)
+        least, most = alone.given(ends).interval(level)
+        low[none], high[none] = np.minimum(least, filled), np.maximum(most, filled)
     known = np.isfinite(wide) & (wide > 0)
     if known.any():
         found = Predictive(fit[known], wide[known], Ends((low[known], high[known])))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from unrelu.auto.rehearsal import NoStructure
+from unrelu.auto.no_structure import NoStructure
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.auto.task import Attempt
 from unrelu.base.errors import InputError, is_integer
@@ -74,7 +74,7 @@ def write_fields(path: str | Path, completion: Any) -> None:
         "seen": list(completion.seen),
         "attempts": [finite(asdict(attempt)) for attempt in completion.attempts],
         "undetermined_rows": completion.undetermined_rows.tolist(),
-        "alone": None if completion.alone is None else asdict(completion.alone),
+        "alone": None if completion.alone is None else completion.alone.as_dict(),
         "rehearsal": None if completion.rehearsal is None else completion.rehearsal.as_dict(),
         "kind": completion.kind,
         "unknown_count": completion.unknown_count
@@ -124,7 +124,7 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
             undetermined_rows=np.array(about["undetermined_rows"], np.intp),
             unknown_count=about.get("unknown_count"),
             attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
-            alone=None if about.get("alone") is None else NoStructure(**about["alone"]),
+            alone=None if about.get("alone") is None else NoStructure.read(about["alone"]),
             rehearsal=None if about.get("rehearsal") is None else Rehearsal.read(about["rehearsal"]),
             witnesses=witnesses_for(
                 symmetric=about["symmetric"],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unrelu.auto.rehearsal import NoStructure
+from unrelu.auto.no_structure import NoStructure
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.base.errors import CompletionWarning
 from unrelu.data.observations import Observations
@@ -24,7 +24,6 @@ class Uncertain:
 
     symmetric: bool
     rehearsal: Rehearsal | None
-    alone: NoStructure | None
     sigma: float | None
 
     @property
@@ -42,6 +41,10 @@ class Uncertain:
 
     def _with_limits(self, X: Any) -> Observations:
         """What was seen, and what absence says."""
+        raise NotImplementedError
+
+    def _of_any(self, seen: Observations) -> NoStructure | None:
+        """What is known of an entry that nothing determines, if anything is."""
         raise NotImplementedError
 
     def _places_of_errors(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -119,4 +122,5 @@ class Uncertain:
             return predicted_by_rehearsal(self.rehearsal, fits, observations, places, level)
         bars, observations = self._with_caution(X), self._with_limits(X)
         places = self._places_of_errors(rows, cols)
-        return predicted(bars, observations, places, level, both_ways=self.symmetric, alone=self.alone)
+        known = self._of_any(observations)
+        return predicted(bars, observations, places, level, both_ways=self.symmetric, alone=known)

@@ -91,7 +91,7 @@ class ForecastAnswer(Answer):
     def noise(self) -> dict[str, Any] | None:
         """What the errors rest on, for JSON."""
         shown = self._shown
-        return {"sigma": shown.sigma if shown.extrapolates else shown.none.sigma, "method": "rehearsal"}
+        return {"sigma": shown.sigma if shown.extrapolates else shown.none.spread, "method": "rehearsal"}
 
     def noise_words(self) -> str:
         """What the errors rest on."""
@@ -134,7 +134,7 @@ class ForecastAnswer(Answer):
         if not kinds:
             return "nothing is filled in: every entry was seen"
         if not shown.extrapolates:
-            mean, sigma = shown.none.mean, shown.none.sigma
+            mean, sigma = shown.none.centre, shown.none.spread
             alike = f"one distribution for all entries, of mean {mean:.3g} and spread {sigma:.3g},"
             return f"filled in ({kinds}): what {alike} expects within the limits of each"
         damped = ""

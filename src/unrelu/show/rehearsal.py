@@ -38,7 +38,7 @@ def plot_rehearsal(rehearsal: Rehearsal, axes: Sequence[Any]) -> None:
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> from unrelu.auto.rehearsal import NoStructure
+    >>> from unrelu.auto.no_structure import NoStructure
     >>> from unrelu.auto.rehearsed import RehearsedLevel
     >>> trials = tuple(Trial(rank, 0.0, "data", (gain,), (0.1,)) for rank, gain in ((1, 0.1), (2, 0.4), (3, 0.3)))
     >>> level = RehearsedLevel(0.25, 0.5, (0.2, 0.4), (0.25, 0.45))

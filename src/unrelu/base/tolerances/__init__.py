@@ -313,10 +313,29 @@ CANDIDATES_SMALLEST = 1e-6
 
 # Between which the σ of a forecast is looked for, relative to the spread of the values, and how sharply its logarithm.
 REHEARSAL_NARROWEST, REHEARSAL_WIDEST, REHEARSAL_SHARP = 1e-4, 1e2, 1e-3
-# The same of one distribution for all, in units of its spread.
-REHEARSAL_ALONE = 1e-5
 # Relative difference of the two ways round of a pair up to which they are one measurement: rounding of float32.
 REHEARSAL_SAME = 1e-5
+# Relative differences of a diagonal that is the same all along.
+REHEARSAL_LEVEL = 1e-5
+
+# --- auto.no_structure -----------------------------------------------------------------------------------------------
+
+# How sharply mean and spread are found, in units of the spread.
+NO_STRUCTURE_FITTED = 1e-5
+# Log-likelihood, as if a row were one observation, by which another scale must be likelier than entries as they are.
+NO_STRUCTURE_GAIN = 1.0
+# How many times more Fisher's z must gain than the logit: else nothing says how far below zero entries go.
+NO_STRUCTURE_SIGNED = 1.1
+
+# --- auto.divisible --------------------------------------------------------------------------------------------------
+
+# Eigenvalues of a Gram matrix from logarithms, relative to the largest, that are rounding.
+DIVISIBLE_ROUNDING = {"float32": 1e-4, "float64": 1e-9}
+
+# --- model.links -----------------------------------------------------------------------------------------------------
+
+# How near to the end of its range a seen value is taken to be at most, relative to that end.
+LINKS_NEAR = 1e-9
 
 # --- auto.menu -------------------------------------------------------------------------------------------------------
 

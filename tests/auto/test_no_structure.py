@@ -1,0 +1,152 @@
+"""One distribution for all entries, the scale of it, and whether a similarity is a kernel."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+
+import unrelu
+from unrelu.auto.divisible import divisible
+from unrelu.auto.no_structure import NoStructure
+from unrelu.auto.rehearsal import alone, alone_beside, top_of
+from unrelu.data.observations import Observations
+from unrelu.loop.history import Stop
+from unrelu.model.links import Scale
+
+ROWS = 60
+
+
+def kernel(points, power=2.0):
+    """exp(−d^power), the median of which is 1/e."""
+    distances = np.linalg.norm(points[:, None] - points, axis=-1)
+    return np.exp(-((distances / np.median(distances[np.triu_indices(len(points), 1)])) ** power))
+
+
+def kept(matrix, share):
+    cut = float(np.quantile(matrix[np.triu_indices(len(matrix), 1)], share))
+    X = np.where(matrix >= cut, matrix, np.nan)
+    np.fill_diagonal(X, np.diag(matrix))
+    return X, cut
+
+
+def cosines(rows):
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows @ rows.T
+
+
+def tables():
+    for loader in (load_iris, load_wine, load_breast_cancer):
+        rows = np.random.default_rng(0).permutation(loader().data)[:ROWS]
+        yield (rows - rows.mean(axis=0)) / rows.std(axis=0)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_kernels_are_told_from_cosines_and_correlations(share):
+    others = [np.corrcoef(load_breast_cancer().data, rowvar=False)]
+    for rows in tables():
+        X, cut = kept(kernel(rows), share)
+        assert divisible(Observations.of(X, threshold=cut), 1.0, np.random.default_rng(0))
+        others += [cosines(rows), cosines(rows - rows.min(axis=0))]
+    for matrix in others:
+        X, cut = kept(matrix, share)
+        assert not divisible(Observations.of(X, threshold=cut), 1.0, np.random.default_rng(0))
+
+
+def test_kernels_that_are_rounded_or_of_another_power():
+    points = np.random.default_rng(0).standard_normal((30, 3))
+    for power, rounding, expected in ((1.0, 16, True), (2.0, 16, True), (4.0, 16, False), (2.0, 2, False)):
+        for top in (1.0, 1e-3, 700.0):
+            seen = Observations.of(top * kernel(points, power).round(rounding), threshold=0.0)
+            assert divisible(seen, top, np.random.default_rng(0)) is expected
+    seen = Observations.of(kernel(points).astype(np.float32), threshold=0.0)
+    assert divisible(seen, 1.0, np.random.default_rng(0))
+
+
+def test_few_rows_show_nothing():
+    """A block of six in general position is one of squared distances half of the time."""
+    points = np.random.default_rng(0).standard_normal((6, 9))
+    assert not divisible(Observations.of(kernel(points), threshold=0.0), 1.0, np.random.default_rng(0))
+    same = Observations.of(np.ones((12, 12)), threshold=0.0)
+    assert not divisible(same, 1.0, np.random.default_rng(0))
+
+
+def test_the_diagonal_says_how_large_entries_are():
+    points = np.random.default_rng(0).standard_normal((12, 3))
+    matrix = 3.0 * kernel(points)
+    assert top_of(Observations.of(matrix, threshold=0.0)) == pytest.approx(3.0)
+    matrix[2, 2] *= 1.001
+    assert top_of(Observations.of(matrix, threshold=0.0)) is None
+    matrix[2, 2] = np.nan
+    assert top_of(Observations.of(matrix, threshold=0.0)) is None
+
+
+def test_hidden_entries_of_a_kernel_are_not_negative():
+    """With one normal distribution they would be: most seen entries are far above the cut-off."""
+    rows = next(tables())
+    truth = kernel(rows)
+    X, cut = kept(truth, 0.3)
+    hidden = np.isnan(X)
+    known = alone(Observations.of(X, threshold=cut), np.random.default_rng(0))
+    assert known.scale.link == "positive"
+    found = unrelu.complete(X, threshold=cut, rng=0)
+    filled = found.filled()[hidden]
+    assert filled.min() >= 0
+    values = X[np.triu_indices(ROWS, 1)]
+    normal = NoStructure.of(values[~np.isnan(values)], (-np.inf, cut), int(np.isnan(values).sum()))
+    plain = normal.given((np.full(1, -np.inf), np.full(1, cut))).expectation()
+    assert plain < 0
+    errors = [np.sqrt(np.mean((one - truth[hidden]) ** 2)) for one in (filled, plain, cut / 2)]
+    assert errors[0] < 0.5 * errors[1]
+    assert errors[0] < 1.1 * errors[2]
+    low, high = found.predict(*np.nonzero(hidden))
+    assert low.min() >= 0
+    assert 0.8 <= np.mean((low <= truth[hidden]) & (truth[hidden] <= high))
+
+
+@pytest.mark.parametrize(("scale", "backward"), [(Scale("signed", 1.0), np.tanh), (Scale("positive", 1.0), expit)])
+def test_mean_and_spread_are_found_on_every_scale(scale, backward):
+    drawn = backward(np.random.default_rng(2).normal(0.3, 0.8, 40_000))
+    cut = 0.2
+    found = NoStructure.of(drawn[drawn >= cut], (-np.inf, cut), int(np.count_nonzero(drawn < cut)), scale)
+    np.testing.assert_allclose([found.mean, found.sigma], [0.3, 0.8], atol=0.03)
+    np.testing.assert_allclose([found.centre, found.spread], [drawn.mean(), drawn.std()], rtol=0.03)
+    again = NoStructure.read(json.loads(json.dumps(found.as_dict())))
+    assert (again.mean, again.sigma, again.scale) == (found.mean, found.sigma, found.scale)
+
+
+@pytest.mark.parametrize(("drawn", "link"), [("signed", "signed"), ("plain", "plain"), ("positive", "plain")])
+def test_a_scale_must_be_clearly_likelier(drawn, link):
+    """And a tail that looks like that of shares is no proof that nothing is negative."""
+    z = np.random.default_rng(1).normal(0.0, 1.0, 4000)
+    values = {"signed": np.tanh(z), "plain": 0.25 * z, "positive": expit(z)}[drawn]
+    values = values[np.abs(values) < 1]
+    cut = float(np.quantile(values, 0.5)) + 0.05
+    seen = values[values >= cut]
+    ends = np.full(len(values) - len(seen), -np.inf), np.full(len(values) - len(seen), cut)
+    assert NoStructure.likeliest(seen, ends, 1.0, 90).scale.link == link
+    assert NoStructure.likeliest(seen, ends, None, 90).scale.link == "plain"
+    assert NoStructure.likeliest(seen, ends, 1.0, 90, positive=True).scale.link == "positive"
+
+
+def test_what_exact_data_leave_open_is_one_of_its_places_as_far_as_any_entry_is_there():
+    """Cosines of flowers in pieces that were never seen together."""
+    rows = next(tables())
+    truth = cosines(rows)
+    X, cut = kept(truth, 0.7)
+    with pytest.warns(unrelu.CompletionWarning):
+        found = unrelu.complete(X, threshold=cut, rng=0)
+    assert found.verdict.code is Stop.FITTED
+    open_ = np.isnan(found.filled(undetermined="nan"))
+    assert open_.any()
+    seen = found.observed()
+    known = alone_beside(found.filled(undetermined="nan"), seen, np.random.default_rng(0))
+    low, high = known.given((np.full(1, -np.inf), np.full(1, cut))).interval(0.95)
+    filled, fit = found.filled(), found.matrix()
+    assert low - 1e-12 <= filled[open_].min()
+    assert filled[open_].max() <= high + 1e-12
+    within = open_ & (fit >= low) & (fit <= high)
+    np.testing.assert_allclose(filled[within], fit[within], atol=1e-12)
+    least, most = found.predict(*np.nonzero(open_), 0.5)
+    assert ((least <= filled[open_] + 1e-12) & (filled[open_] <= most + 1e-12)).all()

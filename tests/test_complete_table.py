@@ -145,7 +145,11 @@ def test_a_sensor_with_two_ends():
     i, j = np.nonzero(np.isnan(X))
     least, most = found.predict(i, j)
     assert 0.88 < np.mean((least <= M[i, j]) & (M[i, j] <= most)) < 0.99
-    assert error(found.filled(), M, X) < 1.1 * error(np.where(np.isnan(X), M.mean(axis=0), X), M, X)
+    filled = found.filled()[i, j]
+    assert ((filled <= low[j]) | (filled >= high[j])).all()  # what lies between would have been seen
+    mean = M.mean(axis=0)
+    nearer = np.where(np.isnan(X), np.where(mean - low <= high - mean, low, high), X)
+    assert error(found.filled(), M, X) < 1.1 * error(nearer, M, X)
 
 
 def test_gaps_without_a_limit():
@@ -156,6 +160,25 @@ def test_gaps_without_a_limit():
     assert (found.status()[np.isnan(X)] == "missing").all()
     again = unrelu.complete_table(X, rng=0)
     np.testing.assert_array_equal(found.filled(), again.filled())
+
+
+def test_limits_by_the_names_of_columns():
+    _, limits, X = together(60)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    found = unrelu.complete_table(frame, threshold={"a": limits[0], "c": limits[2]}, rng=0)
+    everywhere = np.where(np.isin(np.arange(6), [0, 2]), limits, np.inf)
+    np.testing.assert_array_equal(found.filled(), unrelu.complete_table(frame, threshold=everywhere, rng=0).filled())
+    for wrong, words in (
+        ({"b ": 1.0}, "unknown column in threshold 'b '; did you mean 'b'?"),
+        ({"a": "low"}, "threshold must be a number for each column, got 'low' for 'a'"),
+        ([1.0, 2.0], r"or one threshold, of shape \(60, 1\) for one per row, \(1, 6\) for one per column"),
+    ):
+        with pytest.raises(unrelu.InputError, match=words):
+            unrelu.complete_table(frame, threshold=wrong)
+    with pytest.raises(unrelu.InputError, match="X came without names"):
+        unrelu.complete_table(X, threshold={"a": 1.0})
+    with pytest.raises(unrelu.InputError, match="the same names on both sides"):
+        unrelu.complete(np.eye(3), threshold={"a": 1.0})
 
 
 def test_unknown_cells_have_no_limit():

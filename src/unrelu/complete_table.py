@@ -67,10 +67,11 @@ def complete_table(
         as they are. Never modified; a sparse matrix is made dense.
     rank : int, optional
         The only rank that is tried. Default: the model that is rehearsed best.
-    threshold : float, array, pair, Limits or None, default None
-        Beyond which cells go unseen: one number, one per column (a vector of n numbers, or a series with the names of
-        the columns), or one per cell; as in :func:`unrelu.complete_rectangular`. None: absence says nothing. One number
-        for all says that all columns are in one unit.
+    threshold : float, array, dict, pair, Limits or None, default None
+        Beyond which cells go unseen: one number, one per column (a vector of n numbers, a series with the names of the
+        columns, or a dict with those of the columns that have a limit), or one per cell; as in
+        :func:`unrelu.complete_rectangular`. None: absence says nothing. One number for all says that all columns are in
+        one unit.
     seen : {"above", "below", "between", "outside"}, default "above"
     unknown : boolean array of shape (m, n), optional
         Cells that are missing for another reason than their value.

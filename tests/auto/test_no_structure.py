@@ -89,7 +89,7 @@ def test_hidden_entries_of_a_kernel_are_not_negative():
     X, cut = kept(truth, 0.3)
     hidden = np.isnan(X)
     known = alone(Observations.of(X, threshold=cut), np.random.default_rng(0))
-    assert known.scale.link == "positive"
+    assert known.scale.range[0] == 0
     found = unrelu.complete(X, threshold=cut, rng=0)
     filled = found.filled()[hidden]
     assert filled.min() >= 0
@@ -105,7 +105,7 @@ def test_hidden_entries_of_a_kernel_are_not_negative():
     assert np.mean((low <= truth[hidden]) & (truth[hidden] <= high)) >= 0.8
 
 
-@pytest.mark.parametrize(("scale", "backward"), [(Scale("signed", 1.0), np.tanh), (Scale("positive", 1.0), expit)])
+@pytest.mark.parametrize(("scale", "backward"), [(Scale("fisher", 1.0), np.tanh), (Scale("logit", 1.0), expit)])
 def test_mean_and_spread_are_found_on_every_scale(scale, backward):
     drawn = backward(np.random.default_rng(2).normal(0.3, 0.8, 40_000))
     cut = 0.2
@@ -116,18 +116,21 @@ def test_mean_and_spread_are_found_on_every_scale(scale, backward):
     assert (again.mean, again.sigma, again.scale) == (found.mean, found.sigma, found.scale)
 
 
-@pytest.mark.parametrize(("drawn", "link"), [("signed", "signed"), ("plain", "plain"), ("positive", "plain")])
+@pytest.mark.parametrize(("drawn", "link"), [("fisher", "fisher"), ("plain", "plain"), ("logit", "plain")])
 def test_a_scale_must_be_clearly_likelier(drawn, link):
     """And a tail that looks like that of shares is no proof that nothing is negative."""
     z = np.random.default_rng(1).normal(0.0, 1.0, 4000)
-    values = {"signed": np.tanh(z), "plain": 0.25 * z, "positive": expit(z)}[drawn]
+    values = {"fisher": np.tanh(z), "plain": 0.25 * z, "logit": expit(z)}[drawn]
     values = values[np.abs(values) < 1]
     cut = float(np.quantile(values, 0.5)) + 0.05
     seen = values[values >= cut]
     ends = np.full(len(values) - len(seen), -np.inf), np.full(len(values) - len(seen), cut)
     assert NoStructure.likeliest(seen, ends, 1.0, 90).scale.link == link
     assert NoStructure.likeliest(seen, ends, None, 90).scale.link == "plain"
-    assert NoStructure.likeliest(seen, ends, 1.0, 90, positive=True).scale.link == "positive"
+    known = NoStructure.likeliest(seen, ends, 1.0, 90, positive=True)
+    assert known.scale.range[0] == 0
+    assert known.scale.link == ("plain" if drawn == "plain" else "logit")
+    assert known.centre > 0
 
 
 def test_what_exact_data_leave_open_is_one_of_its_places_as_far_as_any_entry_is_there():

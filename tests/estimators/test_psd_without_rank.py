@@ -87,8 +87,9 @@ def test_without_structure_every_entry_is_scored_alike(forecasting):
     simple = replace(found, rehearsal=replace(found.rehearsal, extrapolates=False))
     shown, row = found.rehearsal.none, X[24:25, :24]
     seen = ~np.isnan(row)
-    expected = norm.logpdf(row[seen], shown.mean, shown.sigma).sum()
-    expected += (~seen).sum() * norm.logcdf(CUT, shown.mean, shown.sigma)
+    z = shown.scale.z(np.append(row[seen], CUT))
+    expected = norm.logpdf(z[:-1], shown.mean, shown.sigma).sum() + shown.scale.log_slope(row[seen]).sum()
+    expected += (~seen).sum() * norm.logcdf(z[-1], shown.mean, shown.sigma)
     assert NewRows.of(simple).log_likelihood(completer._cells(row)) == pytest.approx(expected / row.size)
 
 

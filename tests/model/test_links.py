@@ -24,20 +24,22 @@ def test_a_scale_there_and_back(link):
 
 
 def test_only_a_positive_scale_refuses_what_is_not():
-    assert Scale("signed", TOP).holds(np.array([-1.9]))
-    assert not Scale("signed", TOP).holds(np.array([-2.1]))
-    assert not Scale("positive", TOP).holds(np.array([0.0]))
+    assert Scale("fisher", TOP).holds(np.array([-1.9]))
+    assert not Scale("fisher", TOP).holds(np.array([-2.1]))
+    assert not Scale("logit", TOP).holds(np.array([0.0]))
 
 
 def test_ends_do_not_leave_the_range_unless_they_contradict_it():
-    low, high = Scale("positive", TOP).narrowed((np.array([-np.inf, -3.0]), np.array([0.5, -1.0])))
+    low, high = Scale("logit", TOP).narrowed((np.array([-np.inf, -3.0]), np.array([0.5, -1.0])))
     assert low.tolist() == [0.0, -3.0]
     assert high.tolist() == [0.5, -1.0]
-    low, high = Scale("signed", TOP).narrowed((np.array([-np.inf]), np.array([np.inf])))
+    low, high = Scale("fisher", TOP).narrowed((np.array([-np.inf]), np.array([np.inf])))
     assert (low, high) == (-TOP, TOP)
+    low, high = Scale(positive=True).narrowed((np.array([-np.inf]), np.array([np.inf])))
+    assert (low, high) == (0.0, np.inf)
 
 
-@pytest.mark.parametrize("link", ["signed", "positive"])
+@pytest.mark.parametrize("link", ["fisher", "logit"])
 @pytest.mark.parametrize("high", [0.3, 1.99, TOP])
 def test_moments_and_quantiles_are_those_of_the_density(link, high):
     """Against the density of x = entries(z), z normal, integrated between the ends."""

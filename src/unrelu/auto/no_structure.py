@@ -7,7 +7,7 @@ likelihood, entries as they are or Fisher's z; of kernels it is the logit.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -65,16 +65,16 @@ class NoStructure:
         plain, least = cls._with_likelihood(values, ends, 1, PLAIN)
         if top is None or not values.size:
             return plain
-        found, gains = {"plain": plain}, {"signed": 0.0, "positive": 0.0}
+        found, gains = {}, {"fisher": 0.0, "logit": 0.0}
         for link in gains:
             scale = Scale(link, top)
             if scale.holds(values) and np.all(np.asarray(ends[1]) > scale.range[0]):
                 found[link], likely = cls._with_likelihood(values, ends, 1, scale)
                 gains[link] = (likely - least) * rows / values.size
-        if positive and "positive" in found:
-            return found["positive"]
-        clear = max(NO_STRUCTURE_GAIN, NO_STRUCTURE_SIGNED * gains["positive"])
-        return found["signed"] if gains["signed"] >= clear else plain
+        if positive and "logit" in found:
+            return found["logit"] if gains["logit"] > 0 else replace(plain, scale=Scale(positive=True))
+        clear = max(NO_STRUCTURE_GAIN, NO_STRUCTURE_SIGNED * gains["logit"])
+        return found["fisher"] if gains["fisher"] >= clear else plain
 
     @classmethod
     def _with_likelihood(
@@ -103,18 +103,18 @@ class NoStructure:
         """What entries are likely to be that lie between these ends."""
         if self.scale.link == "plain":
             shape = np.broadcast_shapes(*(np.shape(end) for end in ends))
-            return Predictive(np.full(shape, self.mean), self.sigma, Ends(ends))
+            return Predictive(np.full(shape, self.mean), self.sigma, Ends(self.scale.narrowed(ends)))
         return Linked(self.mean, self.sigma, self.scale, Ends(self.scale.narrowed(ends)))
 
     @property
     def centre(self) -> float:
         """The mean of an entry of which nothing is known."""
-        return self.mean if self.scale.link == "plain" else float(self._any().expectation()[0])
+        return self.mean if self.scale == PLAIN else float(self._any().expectation()[0])
 
     @property
     def spread(self) -> float:
         """The standard deviation of an entry of which nothing is known."""
-        return self.sigma if self.scale.link == "plain" else float(self._any().spread()[0])
+        return self.sigma if self.scale == PLAIN else float(self._any().spread()[0])
 
     def _any(self) -> Predictive | Linked:
         return self.given((np.full(1, -np.inf), np.full(1, np.inf)))

@@ -169,7 +169,7 @@ def alone_beside(known: Array, observations: Observations, rng: np.random.Genera
     pairs, top = _Pairs.of(observations, rng), top_of(observations)
     values = np.where(pairs.seen, pairs.values, known[pairs.rows, pairs.cols])
     pairs = replace(pairs, values=values)
-    scale = Scale() if top is None else Scale("signed", top)
+    scale = Scale() if top is None else Scale("fisher", top)
     return NoStructure.of(values[pairs.seen], pairs.true(~pairs.seen), scale=scale)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,7 @@ class Terms:
 
     Attributes
     ----------
-    threshold : float, array, pair of these, Limits or None
+    threshold : float, array, pair of these, Limits, dict of columns or None
         Where entries go unseen.
     seen : {"above", "below", "between", "outside"}
         On which side of it they are seen.
@@ -138,14 +139,35 @@ def _threshold(threshold: Any, seen: Any, axes: Axes) -> Any:
 
 
 def _one(threshold: Any, axes: Axes) -> float | Array:
+    if isinstance(threshold, Mapping):
+        return _by_column(threshold, axes)
     if isinstance(threshold, (tuple, list)) and len(threshold) == 2 and all(np.ndim(end) != 1 for end in threshold):
         raise InputError(
             "threshold is a pair, which needs seen='between' (entries inside it were seen) or seen='outside' (entries "
-            "beyond it were seen); pass one of them, or one threshold"
+            f"beyond it were seen); pass one of them, or one threshold, of shape {axes.shapes} if it is not the same "
+            "for all"
         )
     if np.ndim(threshold) == 0 and not is_number(threshold):
         raise InputError(f"threshold must be a finite number, or None if absence says nothing; got {threshold!r}")
     return float(threshold) if np.ndim(threshold) == 0 else _ends(threshold, "threshold", axes)
+
+
+def _by_column(limits: Mapping[Any, Any], axes: Axes) -> Floats:
+    """Limits by the names of columns; the others have none."""
+    if axes.alike or axes.columns is None:
+        what = "a symmetric matrix has the same names on both sides" if axes.alike else "X came without names"
+        raise InputError(
+            f"threshold is a dict, by the names of columns, and {what}; pass a number or shape {axes.shapes}"
+        )
+    found = np.full((1, axes.shape[1]), np.inf)
+    for name, limit in limits.items():
+        places = [k for k, label in enumerate(axes.columns) if same_label(name, label)]
+        if not places:
+            raise unknown_name("column in threshold", name, map(str, axes.columns))
+        if not is_number(limit):
+            raise InputError(f"threshold must be a number for each column, got {limit!r} for {name!r}")
+        found[0, places] = float(limit)
+    return found
 
 
 def _pair(threshold: Any, seen: str, axes: Axes) -> tuple[Any, Any]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from unrelu.base.arrays import Array, Floats
+from unrelu.base.arrays import Array, Bools, Floats
 from unrelu.base.tolerances import FORECASTS_ROUNDING
 from unrelu.data.limits import Ends
 from unrelu.data.measured import Measured
+from unrelu.model.links import Linked
 from unrelu.model.predictive import Predictive
 from unrelu.results.completion import Completion
 from unrelu.results.forecasts import forecast, noise_level
@@ -92,20 +94,27 @@ class NewRows:
         """
         total, count = 0.0, 0
         for k, row in enumerate(cells.values):
-            mean, sigma = self._held_out(row)
             seen, limited = cells.seen[k], cells.limited[k]
-            total += float(Predictive(mean[seen], sigma[seen], NOWHERE).log_density(row[seen]).sum())
             low, high, *gap = (end[k][limited] for end in (*cells.ends, *(cells.ends.gap or ())))
             within = Ends((low, high), (gap[0], gap[1]) if gap else None)
-            total += float(Predictive(mean[limited], sigma[limited], NOWHERE).log_probability(within).sum())
+            of_seen, of_limited = self._foretold(row, seen, limited)
+            total += float(of_seen.log_density(row[seen]).sum() + of_limited.log_probability(within).sum())
             count += int(seen.sum() + limited.sum())
         return total / count if count else 0.0
 
-    def _held_out(self, row: Floats) -> tuple[Floats, Floats]:
-        """Of each entry of a row, what the others say it is, and how far off that may be."""
+    def _foretold(self, row: Floats, *parts: Bools) -> Iterator[Predictive | Linked]:
+        """What the others of a row say of some of its entries, or what is known of any."""
         shown = self.completion.rehearsal
         if self.completion.forecasts and shown is not None and not shown.extrapolates:
-            return np.full(row.shape, shown.none.centre), np.full(row.shape, shown.none.spread)
+            for part in parts:
+                yield shown.none.given((np.full(part.sum(), -np.inf), np.full(part.sum(), np.inf)))
+            return
+        mean, sigma = self._held_out(row)
+        for part in parts:
+            yield Predictive(mean[part], sigma[part], NOWHERE)
+
+    def _held_out(self, row: Floats) -> tuple[Floats, Floats]:
+        """Of each entry of a row, what the others say it is, and how far off that may be."""
         coordinates, variance = self._one(row)
         fit, noise = self.features @ coordinates, self.sigma**2
         # Without an entry the fit misses it by so many times as much as with it.

@@ -19,7 +19,7 @@ from unrelu.model.predictive import Predictive
 __all__ = ["LINKS", "Linked", "Scale"]
 
 # Names of scales.
-LINKS = ("plain", "signed", "positive")
+LINKS = ("plain", "fisher", "logit")
 # Equally likely parts into which a distribution is cut for its moments.
 PARTS = 101
 
@@ -30,38 +30,42 @@ class Scale:
 
     Attributes
     ----------
-    link : {"plain", "signed", "positive"}
+    link : {"plain", "fisher", "logit"}
         z = x, z = artanh(x/top), or z = log(x/(top − x)).
     top : float
-        The largest that an entry can be.
+        The largest that an entry can be; of no account for entries as they are.
+    positive : bool
+        Whether entries as they are cannot be below 0.
 
     Examples
     --------
-    >>> Scale("signed", 2.0).entries(Scale("signed", 2.0).z(np.array([-1.0, 0.5]))).round(6).tolist()
+    >>> Scale("fisher", 2.0).entries(Scale("fisher", 2.0).z(np.array([-1.0, 0.5]))).round(6).tolist()
     [-1.0, 0.5]
-    >>> Scale("positive", 1.0).range, Scale("plain", 1.0).range
+    >>> Scale("logit", 1.0).range, Scale("plain").range
     ((0.0, 1.0), (-inf, inf))
     """
 
     link: str = "plain"
     top: float = 1.0
+    positive: bool = False
 
     @property
     def range(self) -> tuple[float, float]:
         """Between which entries can lie."""
-        return {"plain": (-np.inf, np.inf), "signed": (-self.top, self.top), "positive": (0.0, self.top)}[self.link]
+        least = 0.0 if self.positive else -np.inf
+        return {"plain": (least, np.inf), "fisher": (-self.top, self.top), "logit": (0.0, self.top)}[self.link]
 
     def holds(self, values: Floats) -> bool:
         """Whether all values are within the range, to rounding at its top."""
         low, high = self.range
-        above = values > low if self.link == "positive" else values >= low - LINKS_NEAR * self.top
+        above = values > low if self.link == "logit" else values >= low - LINKS_NEAR * self.top
         return bool(np.all(values <= high + LINKS_NEAR * self.top) and np.all(above))
 
     def narrowed(self, ends: tuple[Any, Any]) -> tuple[Any, Any]:
         """Ends that do not leave the range; those that contradict it stay as they are."""
-        if self.link == "plain":
-            return ends
         least, most = self.range
+        if np.isinf(least) and np.isinf(most):
+            return ends
         low, high = ends
         return np.where(high > least, np.maximum(low, least), low), np.where(low < most, np.minimum(high, most), high)
 
@@ -71,8 +75,8 @@ class Scale:
         if self.link == "plain":
             return x
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            share = np.clip(x / self.top, -1 if self.link == "signed" else 0, 1)
-            return np.arctanh(share) if self.link == "signed" else np.log(share) - np.log1p(-share)
+            share = np.clip(x / self.top, -1 if self.link == "fisher" else 0, 1)
+            return np.arctanh(share) if self.link == "fisher" else np.log(share) - np.log1p(-share)
 
     def z_of_seen(self, x: Floats) -> Floats:
         """The same, of values that were seen: those at the end of the range are a little inside."""
@@ -84,7 +88,7 @@ class Scale:
         if self.link == "plain":
             return z
         # The logistic function is a tanh of half of it, which does not overflow.
-        bent: Floats = self.top * (np.tanh(z) if self.link == "signed" else (1 + np.tanh(z / 2)) / 2)
+        bent: Floats = self.top * (np.tanh(z) if self.link == "fisher" else (1 + np.tanh(z / 2)) / 2)
         return bent
 
     def log_slope(self, x: Floats) -> Floats:
@@ -93,7 +97,7 @@ class Scale:
             return np.zeros(np.shape(x))
         share = np.clip(x / self.top, -1 + LINKS_NEAR, 1 - LINKS_NEAR)
         slope: Floats = (
-            -np.log1p(-(share**2)) if self.link == "signed" else -np.log(share) - np.log1p(-share)
+            -np.log1p(-(share**2)) if self.link == "fisher" else -np.log(share) - np.log1p(-share)
         ) - np.log(self.top)
         return slope
 
@@ -104,9 +108,9 @@ class Linked:
 
     Examples
     --------
-    >>> kernel = Linked(0.0, 1.0, Scale("positive", 1.0), Ends((np.zeros(2), np.array([0.5, 1.0]))))
+    >>> kernel = Linked(0.0, 1.0, Scale("logit", 1.0), Ends((np.zeros(2), np.array([0.5, 1.0]))))
     >>> kernel.expectation().round(3).tolist()
-    [0.331, 0.5]
+    [0.325, 0.5]
     >>> low, high = kernel.interval(0.9)
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.123, 0.162], [0.484, 0.838])

@@ -48,10 +48,13 @@ class Forecast:
         return Forecast(self.margins.part(cols), self.mean[rows][:, cols], self.sigma[rows][:, cols])
 
     def expectation(self, ends: Ends) -> Array:
-        """Of the cells, given between which ends they lie; never beyond these."""
+        """Of the cells, given between which ends they lie; never beyond these.
+
+        Where that is in a gap, the end of the gap that is nearer: of all that a cell can be, it has the least error.
+        """
         found = self.margins.expectation(self.mean, self.sigma, self.margins.ends(ends))
         inside: Array = np.clip(found, *ends)
-        return inside
+        return inside if ends.gap is None else np.asarray(ends.nearest(inside))
 
     def interval(self, ends: Ends, level: float) -> tuple[Array, Array]:
         """(low, high) with equal probabilities beyond them; never beyond the ends."""

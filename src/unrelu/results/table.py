@@ -19,6 +19,7 @@ from unrelu.data.measured import Measured
 from unrelu.data.sheet import Sheet
 from unrelu.data.terms import Terms
 from unrelu.loop.history import Verdict
+from unrelu.model.counts import Counts
 from unrelu.model.factors import positions_checked, together
 from unrelu.model.table_forecast import Forecast
 from unrelu.results.rectangular import RectangularCompletion
@@ -48,7 +49,7 @@ class TableCompletion:
     exact : RectangularCompletion or None
         Where the data are of low rank to rounding, the completion by that rank, which answers then.
     counts : bool ndarray
-        Which of ``columns`` hold counts, so that nothing below 0 is filled in.
+        Which of ``columns`` hold counts: nothing below 0 is filled in, and intervals end at whole numbers.
     seconds : float
         What the call took.
     """
@@ -113,7 +114,13 @@ class TableCompletion:
             return np.asarray(self.exact.filled(), np.float64)
         if self.fit is None:
             return self.cells.values
-        return np.asarray(self.fit.forecast.expectation(self.cells.ends), np.float64)
+        return self._expected_of(self.fit.forecast, self.cells.ends)
+
+    def _expected_of(self, forecast: Forecast, ends: Ends) -> Floats:
+        found = forecast.expectation(ends)
+        if self.counts.any():
+            found = np.clip(Counts(self.counts, forecast.margins).expectation(found, ends), *ends)
+        return np.asarray(found, np.float64)
 
     def predict(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95) -> Any:
         """(low, high): between them a cell lies with probability ``level``, inside its limits.
@@ -152,7 +159,10 @@ class TableCompletion:
         wide = self._wide
         gap = None if self.cells.ends.gap is None else (self.cells.ends.gap[0][i, k], self.cells.ends.gap[1][i, k])
         ends = Ends((self.cells.ends[0][i, k], self.cells.ends[1][i, k]), gap)
-        return Forecast(wide.margins.part(k), wide.mean[i, k], wide.sigma[i, k]).interval(ends, level)
+        low, high = Forecast(wide.margins.part(k), wide.mean[i, k], wide.sigma[i, k]).interval(ends, level)
+        if self.counts.any():
+            low, high = Counts(self.counts, wide.margins).interval(low, high, (ends[0], ends[1]), k, level)
+        return low, high
 
     def status(self) -> NDArray[np.str_]:
         """Of every cell ``measured``, ``censored`` (unseen because of its value) or ``missing``."""
@@ -180,7 +190,7 @@ class TableCompletion:
         if self.exact is not None:
             expected = np.clip(self.exact.new_rows(cells.values), *cells.ends)
         elif self.fit is not None:
-            expected = self.fit.of_rows(cells).expectation(cells.ends)
+            expected = self._expected_of(self.fit.of_rows(cells), cells.ends)
         return sheet.filled(self.columns, np.asarray(expected, np.float64), cells.ends)
 
     def log_likelihood(self, X: Any) -> float:

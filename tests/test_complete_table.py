@@ -162,6 +162,28 @@ def test_gaps_without_a_limit():
     np.testing.assert_array_equal(found.filled(), again.filled())
 
 
+@pytest.mark.parametrize(("mean", "size"), [(5.0, 0.1), (100.0, 1.0)])
+def test_exact_tables_with_a_mean_are_of_one_more_rank(mean, size):
+    rng = np.random.default_rng(0)
+    M = mean + size * rng.standard_normal((60, 2)) @ rng.standard_normal((2, 20))
+    limits = np.quantile(M, 0.3, axis=0)
+    found = unrelu.complete_table(np.where(limits <= M, M, nan), threshold=limits, rng=0)
+    assert found.verdict.code.value == "fitted"
+    assert found.rank == 3
+    np.testing.assert_allclose(found.filled(), M, atol=1e-9 * mean)
+
+
+def test_a_rank_that_was_named_is_filled_in_and_the_verdict_says_so():
+    M = np.random.default_rng(0).standard_normal((100, 6))
+    limits = np.quantile(M, 0.4, axis=0)
+    X = np.where(limits <= M, M, nan)
+    found = unrelu.complete_table(X, 3, threshold=limits, rng=0)
+    assert found.verdict.code.value == "does-not-extrapolate"
+    assert "rank 3 foretold" in found.verdict.reason
+    assert "it was named, and is what is filled in: name none" in found.verdict.reason
+    assert len(np.unique(found.filled()[np.isnan(X[:, 0]), 0])) > 10
+
+
 def test_limits_by_the_names_of_columns():
     _, limits, X = together(60)
     frame = pd.DataFrame(X, columns=list("abcdef"))

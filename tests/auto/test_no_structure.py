@@ -47,7 +47,8 @@ def test_kernels_are_told_from_cosines_and_correlations(share):
     others = [np.corrcoef(load_breast_cancer().data, rowvar=False)]
     for rows in tables():
         X, cut = kept(kernel(rows), share)
-        assert divisible(Observations.of(X, threshold=cut), 1.0, np.random.default_rng(0))
+        few = rows.shape[1] < 20 or share < 0.5  # thirty columns need larger blocks than were seen
+        assert divisible(Observations.of(X, threshold=cut), 1.0, np.random.default_rng(0)) is few
         others += [cosines(rows), cosines(rows - rows.min(axis=0))]
     for matrix in others:
         X, cut = kept(matrix, share)
@@ -56,27 +57,68 @@ def test_kernels_are_told_from_cosines_and_correlations(share):
 
 def test_kernels_that_are_rounded_or_of_another_power():
     points = np.random.default_rng(0).standard_normal((30, 3))
-    for power, rounding, expected in ((1.0, 16, True), (2.0, 16, True), (4.0, 16, False), (2.0, 2, False)):
+    for power, rounding, expected in ((1.0, 16, False), (2.0, 16, True), (4.0, 16, False), (2.0, 2, False)):
         for top in (1.0, 1e-3, 700.0):
             seen = Observations.of(top * kernel(points, power).round(rounding), threshold=0.0)
             assert divisible(seen, top, np.random.default_rng(0)) is expected
+    spoilt = kernel(points)
+    spoilt[3, 4] = spoilt[4, 3] = spoilt[3, 4] * (1 + 1e-6)
+    assert not divisible(Observations.of(spoilt, threshold=0.0), 1.0, np.random.default_rng(0))
+    spare = np.random.default_rng(0).standard_normal((8, 6))  # one dimension fewer than eight points may have
+    assert not divisible(Observations.of(kernel(spare), threshold=0.0), 1.0, np.random.default_rng(0))
     seen = Observations.of(kernel(points).astype(np.float32), threshold=0.0)
     assert divisible(seen, 1.0, np.random.default_rng(0))
 
 
-def test_few_rows_show_nothing():
-    """A block of six in general position is one of squared distances half of the time."""
-    points = np.random.default_rng(0).standard_normal((6, 9))
-    assert not divisible(Observations.of(kernel(points), threshold=0.0), 1.0, np.random.default_rng(0))
+def test_points_in_general_position_show_nothing():
+    """Correlations by one factor, and of neighbours in time, are of that kind as well."""
+    points = np.random.default_rng(0).standard_normal((12, 20))
+    load = np.random.default_rng(1).uniform(0.6, 0.9, 15)
+    time = np.arange(15)
+    for matrix in (kernel(points), np.outer(load, load), 0.8 ** np.abs(time[:, None] - time)):
+        np.fill_diagonal(matrix, 1.0)
+        assert not divisible(Observations.of(matrix, threshold=0.0), 1.0, np.random.default_rng(0))
     same = Observations.of(np.ones((12, 12)), threshold=0.0)
     assert not divisible(same, 1.0, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_items_that_are_turned_round_have_negative_correlations(seed):
+    """One factor with loadings of both signs: every block that was seen in full is of one sign."""
+    rng = np.random.default_rng(seed)
+    load = rng.uniform(0.6, 0.9, 30) * rng.choice([-1, 1], 30)
+    scores = rng.standard_normal((400, 1)) * load + np.sqrt(1 - load**2) * rng.standard_normal((400, 30))
+    truth = np.corrcoef(scores, rowvar=False)
+    X = np.where(truth >= 0.3, truth, np.nan)
+    hidden = np.isnan(X)
+    found = unrelu.complete(X, threshold=0.3, rng=0)
+    assert found.rehearsal is None or found.rehearsal.none.scale.range[0] < 0
+    low, _ = found.predict(*np.nonzero(hidden))
+    assert low.min() < -0.2
+
+
+def test_who_says_a_range_knows_it():
+    points = np.random.default_rng(0).standard_normal((24, 3))
+    matrix = kernel(points)
+    X = np.where(matrix >= 0.3, matrix, np.nan)
+    for said, least in ((None, 0.0), ((-1.0, 1.0), -np.inf)):
+        seen = Observations.of(X, threshold=0.3, entry_range=said)
+        assert alone(seen, np.random.default_rng(0)).scale.range[0] == least
+
+
+def test_values_that_are_rounded_to_ties_can_be_rehearsed():
+    """Most pairs that a level hides have one value."""
+    matrix = np.corrcoef(load_breast_cancer().data, rowvar=False).round(1)
+    found = unrelu.complete(np.where(matrix >= 0.3, matrix, np.nan), threshold=0.3, rng=0)
+    assert np.isfinite(found.rehearsal.gains).all()
+    assert found.rehearsal.sigma > 1e-3
 
 
 def test_the_diagonal_says_how_large_entries_are():
     points = np.random.default_rng(0).standard_normal((12, 3))
     matrix = 3.0 * kernel(points)
     assert top_of(Observations.of(matrix, threshold=0.0)) == pytest.approx(3.0)
-    matrix[2, 2] *= 1.001
+    matrix[2, 2] *= 1.0001
     assert top_of(Observations.of(matrix, threshold=0.0)) is None
     matrix[2, 2] = np.nan
     assert top_of(Observations.of(matrix, threshold=0.0)) is None
@@ -144,7 +186,9 @@ def test_what_exact_data_leave_open_is_one_of_its_places_as_far_as_any_entry_is_
     open_ = np.isnan(found.filled(undetermined="nan"))
     assert open_.any()
     seen = found.observed()
-    known = alone_beside(found.filled(undetermined="nan"), seen, np.random.default_rng(0))
+    blanked = found.filled(undetermined="nan")
+    known = alone_beside(lambda i, j: blanked[i, j], seen, np.random.default_rng(0))
+    assert known.scale.link == "fisher"
     low, high = known.given((np.full(1, -np.inf), np.full(1, cut))).interval(0.95)
     filled, fit = found.filled(), found.matrix()
     assert low - 1e-12 <= filled[open_].min()
@@ -153,3 +197,17 @@ def test_what_exact_data_leave_open_is_one_of_its_places_as_far_as_any_entry_is_
     np.testing.assert_allclose(filled[within], fit[within], atol=1e-12)
     least, most = found.predict(*np.nonzero(open_), 0.5)
     assert ((least <= filled[open_] + 1e-12) & (filled[open_] <= most + 1e-12)).all()
+
+
+def test_a_file_brings_back_what_is_filled_in(tmp_path):
+    rows = next(tables())
+    X, cut = kept(cosines(rows), 0.7)
+    with pytest.warns(unrelu.CompletionWarning):
+        found = unrelu.complete(X, threshold=cut, rng=0)
+    found.save(tmp_path / "found.npz")
+    again = unrelu.Completion.load(tmp_path / "found.npz")
+    np.testing.assert_array_equal(again.filled(X), found.filled())
+    for one, other in zip(again.predict(0, np.arange(9), X=X), found.predict(0, np.arange(9)), strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(unrelu.InputError, match="does not hold the seen entries"):
+        again.filled()

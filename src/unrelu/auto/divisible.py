@@ -1,8 +1,9 @@
 """Whether a similarity is a kernel, and so never negative: exp(−d²) of points at distances d.
 
-By Schoenberg's theorem all powers of a positive matrix K are positive semidefinite if and only if −log K consists of
-squared Euclidean distances: if its centred Gram matrix is positive semidefinite. Of kernels that is true of every block
-that was seen in full, to rounding; of correlations and cosines of more than a few rows it is not.
+By Schoenberg's theorem the matrices of all powers K_ij^t, t > 0, are positive semidefinite if and only if −log K_ij are
+squared Euclidean distances: if their centred Gram matrix is positive semidefinite. Other matrices may have that, too:
+correlations by one factor, where −log a_i a_j = b_i + b_j. But their points are in general position. Points of fewer
+dimensions than their number allows, to rounding, in every block that was seen in full, are no chance.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from unrelu.data.observations import Observations
 __all__ = ["divisible"]
 
 # Rows among which blocks are looked for, how many blocks, and their rows at most and at least.
-AMONG, BLOCKS, LARGEST, SMALLEST = 400, 30, 20, 5
-# A block of so many rows is hardly so by chance; a smaller one is not if its points lie in so many dimensions fewer.
-MANY, SPARE = 10, 2
+AMONG, BLOCKS, LARGEST, SMALLEST = 400, 30, 40, 5
+# So many dimensions fewer than points could have.
+SPARE = 2
 
 
 def divisible(observations: Observations, top: float, rng: np.random.Generator) -> bool:
-    """Whether all fully seen blocks are of squared distances; ``top`` is on the diagonal."""
+    """Whether all fully seen blocks are of squared distances in few dimensions; ``top`` is on the diagonal."""
     rows = np.sort(rng.permutation(observations.size)[:AMONG])
     scaled, seen = observations.pairs(rows, rows)
     shares = scaled * (observations.unit / top)
@@ -40,7 +41,7 @@ def divisible(observations: Observations, top: float, rng: np.random.Generator) 
         if found[0] < -rounding * found[-1]:
             return False
         dimension = int(np.count_nonzero(found > rounding * found[-1]))
-        told |= len(block) >= MANY or len(block) - 1 - dimension >= SPARE
+        told |= len(block) - 1 - dimension >= SPARE
     return told
 
 
@@ -55,8 +56,6 @@ def _blocks(seen: Bools, rng: np.random.Generator) -> Iterator[Indices]:
     """Rows that were seen with each other, joined at random."""
     for first in rng.permutation(len(seen))[:BLOCKS]:
         members, candidates = [int(first)], seen[first].copy()
-        if not seen[first, first]:
-            continue
         candidates[first] = False
         while candidates.any() and len(members) < LARGEST:
             one = int(rng.choice(np.flatnonzero(candidates)))

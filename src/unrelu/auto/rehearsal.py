@@ -9,6 +9,7 @@ whatever the model gets wrong in it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -110,7 +111,8 @@ class Level:
 
     def best(self, means: Floats) -> tuple[float, float]:
         """The σ that scores best, and its score."""
-        spread = max(float(np.nanstd(self.values)), np.finfo(float).tiny)
+        # Rounded values may all be alike.
+        spread = max(float(np.nanstd(self.values)), REHEARSAL_NARROWEST * self.none.spread, np.finfo(float).tiny)
         grid = np.log(spread) + np.linspace(np.log(REHEARSAL_NARROWEST), np.log(REHEARSAL_WIDEST), 25)
         scores = [self.score(means, float(np.exp(at))) for at in grid]
         top = int(np.argmax(scores))
@@ -161,13 +163,15 @@ def alone(observations: Observations, rng: np.random.Generator) -> NoStructure:
     return _Pairs.of(observations, rng).alone(observations)
 
 
-def alone_beside(known: Array, observations: Observations, rng: np.random.Generator) -> NoStructure:
-    """The same for entries that exact data leave open, where ``known`` has the values of those that are determined.
+def alone_beside(
+    known: Callable[[Indices, Indices], Array], observations: Observations, rng: np.random.Generator
+) -> NoStructure:
+    """One distribution for entries that the data leave open; ``known`` has the values of those that are determined.
 
-    Exact data of a low rank that have the same number all along their diagonal are cosines of angles.
+    With the same number all along the diagonal they are cosines of angles, up to a factor: then by Fisher's z.
     """
     pairs, top = _Pairs.of(observations, rng), top_of(observations)
-    values = np.where(pairs.seen, pairs.values, known[pairs.rows, pairs.cols])
+    values = np.where(pairs.seen, pairs.values, known(pairs.rows, pairs.cols))
     pairs = replace(pairs, values=values)
     scale = Scale() if top is None else Scale("fisher", top)
     return NoStructure.of(values[pairs.seen], pairs.true(~pairs.seen), scale=scale)
@@ -264,7 +268,8 @@ class _Pairs:
     def alone(self, observations: Observations) -> NoStructure:
         """One distribution for all of them, on the scale that their diagonal and fully seen blocks allow."""
         seen, top = self.seen, top_of(observations)
-        positive = top is not None and divisible(observations, top, np.random.default_rng(0))
+        ranged = observations.said is not None and observations.said.entry_range is not None  # then it is known
+        positive = top is not None and not ranged and divisible(observations, top, np.random.default_rng(0))
         return NoStructure.likeliest(self.values[seen], self.true(~seen), top, observations.size, positive=positive)
 
     def narrowed(self, scale: Scale) -> _Pairs:

@@ -108,10 +108,16 @@ class TableRehearsal:
                 Stop.DOES_NOT_EXTRAPOLATE, "too little was seen to raise any limit, so that nothing was rehearsed"
             )
         told = f"{self.cells} cells hidden on purpose or beyond their limits"
-        if self.chosen == Alone.name or self.gain < max(WORTH, WORTH_EACH * self.cells):
+        if self.chosen == Alone.name:
             return Verdict(
                 Stop.DOES_NOT_EXTRAPOLATE,
                 f"with raised limits nothing foretold {told} better than each column by itself, which serves as well",
+            )
+        if self.gain < max(WORTH, WORTH_EACH * self.cells):
+            return Verdict(
+                Stop.DOES_NOT_EXTRAPOLATE,
+                f"with raised limits {self.chosen} foretold {told} no better than each column by itself; it was named, "
+                "and is what is filled in: name none",
             )
         with np.errstate(over="ignore"):
             each = np.minimum(np.exp(self.gain / self.cells), MOST_TIMES)
@@ -204,9 +210,12 @@ def choose(
 def _contested(contest: _Contest, world: World, rank: int | None, exact: Exact) -> Any:
     """Score whatever is worth it; the exact answer, if there is one."""
     best_rank, whole = _look_for_rank(contest) if rank is None else (rank, _named(world, rank))
-    answer = exact(whole) if whole else None
-    if answer is not None:
-        return answer
+    most = min(world.cells.shape)
+    # What is of a rank about the means of columns may be of one more, and of two where rows have means of their own.
+    for more in range(3 if rank is None else 1) if whole else ():
+        answer = exact(min(whole + more, most))
+        if answer is not None:
+            return answer
     contest.score(Alone())
     if best_rank:
         contest.score(LowRank(best_rank))

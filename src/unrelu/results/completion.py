@@ -14,8 +14,7 @@ from unrelu.auto.no_structure import NoStructure
 from unrelu.auto.rehearsal import alone_beside
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.auto.task import Attempt
-from unrelu.base.arrays import Array
-from unrelu.base.errors import unknown_name
+from unrelu.base.arrays import Array, Bools, Indices
 from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.labels import as_positions
 from unrelu.data.observations import Observations
@@ -25,7 +24,7 @@ from unrelu.loop.history import History, Stop, Verdict
 from unrelu.model.factors import Factors, Signed, Symmetric, TwoSided, positions_checked, together
 from unrelu.proofs.determinacy import LEVELS
 from unrelu.results.data_again import framed, marked, read_again, refuse_another_mask
-from unrelu.results.forecasts import expected, fill, forecast, held, limits_of, noise_level
+from unrelu.results.forecasts import blank, expected, fill, forecast, held, limits_of, noise_level
 from unrelu.results.misfit import Misfit, largest_misfit
 from unrelu.results.saving import read_fields, write_fields
 from unrelu.results.summary import summary_of
@@ -176,7 +175,7 @@ class Completion(Uncertain):
             ``nan`` blanks the entries that the data do not determine; see :attr:`determinacy`.
         """
         result = self._dense()
-        return self._framed(self._blanked(result) if _blank(undetermined) else result)
+        return self._framed(self._blanked(result) if blank(undetermined) else result)
 
     def filled(self, X: Any = None, undetermined: str = "keep") -> Any:
         """Seen entries as they were given (one seen one way round is copied to the other), the rest from the fit.
@@ -192,9 +191,9 @@ class Completion(Uncertain):
             ``nan`` blanks the unseen entries that the data do not determine.
         """
         result = self._dense()
-        result = self._blanked(result) if _blank(undetermined) else result
+        result = self._blanked(result) if blank(undetermined) else result
         seen = self._with_limits(X)
-        known = None if _blank(undetermined) else self._of_any(seen)
+        known = None if blank(undetermined) else self._of_any(seen)
         if known is not None:
             i, j = np.nonzero(np.isnan(self._blanked(result.copy())))
             result[i, j] = held(result[i, j], limits_of(seen, i, j), known)
@@ -205,9 +204,15 @@ class Completion(Uncertain):
         """What is known of an entry that nothing determines: by those that were seen, and those that are determined."""
         if self.alone is None or not self.at_floor:
             return self.alone
+        if "rows" not in self._asked:  # after load only X brings them
+            self._asked["rows"] = self.witnesses.rows(self, seen)
         if "alone" not in self._asked:
-            self._asked["alone"] = alone_beside(self._blanked(self._dense()), seen, np.random.default_rng(0))
+            self._asked["alone"] = alone_beside(self._determined_entries, seen, np.random.default_rng(0))
         return self._asked["alone"]
+
+    def _determined_entries(self, i: Indices, j: Indices) -> Array:
+        """Of the fit at (i[k], j[k]), NaN where the data leave them open."""
+        return np.where(self._open(i, j), np.nan, self.entries(i, j))
 
     @property
     def forecasts(self) -> bool:
@@ -218,8 +223,7 @@ class Completion(Uncertain):
         """Of unseen entries with this fit, between their ends."""
         if self.forecasts:
             assert self.rehearsal is not None
-            assert self.sigma is not None
-            return forecast(self.rehearsal, fit, ends, self.sigma)
+            return forecast(self.rehearsal, fit, ends, self.sigma or 0.0)
         return expected(fit, ends, noise_level(self))
 
     def _framed(self, values: Array, X: Any = None) -> Any:
@@ -318,15 +322,15 @@ class Completion(Uncertain):
         i, j = (positions_checked(index, self.size) % self.size for index in places)
         return together(i, j)
 
+    def _open(self, i: Indices, j: Indices) -> Bools:
+        """Which entries (i[k], j[k]) the data do not determine."""
+        seen = self._rows.observations.times_seen(i, j) > 0
+        return self._rows.determinacy.of_entries(i, j, seen) < LEVELS.index("generic")
+
     def _blanked(self, matrix: Array) -> Array:
-        observations, found = self._rows.observations, self._rows.determinacy
         everyone = np.arange(self.size)
-        for row in range(self.size):
-            if found.determined[row] and found.determined.all():
-                continue
-            seen = observations.times_seen(np.full(self.size, row), everyone) > 0
-            known = found.of_entries(np.full(self.size, row), everyone, seen) >= LEVELS.index("generic")
-            matrix[row, ~known] = np.nan
+        for row in () if self.determined.all() else everyone:
+            matrix[row, self._open(np.full(self.size, row), everyone)] = np.nan
         return matrix
 
     def _places_of_errors(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -392,9 +396,3 @@ class Completion(Uncertain):
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote; labels that are neither text nor integers come back as text."""
         return read_fields(path, cls)
-
-
-def _blank(undetermined: Any) -> bool:
-    if undetermined not in ("keep", "nan"):
-        raise unknown_name("undetermined", undetermined, ["keep", "nan"])
-    return bool(undetermined == "nan")

@@ -10,6 +10,7 @@ import numpy as np
 from unrelu.auto.no_structure import NoStructure
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.base.arrays import Array, Bools, Floats, Indices
+from unrelu.base.errors import unknown_name
 from unrelu.base.tolerances import FORECASTS_ROUNDING
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
@@ -17,7 +18,17 @@ from unrelu.model.predictive import Predictive
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.noise import level_checked
 
-__all__ = ["expected", "fill", "forecast", "held", "limits_of", "noise_level", "predicted", "predicted_by_rehearsal"]
+__all__ = [
+    "blank",
+    "expected",
+    "fill",
+    "forecast",
+    "held",
+    "limits_of",
+    "noise_level",
+    "predicted",
+    "predicted_by_rehearsal",
+]
 
 # Rows that are filled together.
 BAND = 256
@@ -43,6 +54,13 @@ class _Fit(Protocol):
 
     @property
     def factor(self) -> Array: ...
+
+
+def blank(undetermined: Any) -> bool:
+    """Whether entries that the data leave open are to be left out; they may be kept."""
+    if undetermined not in ("keep", "nan"):
+        raise unknown_name("undetermined", undetermined, ["keep", "nan"])
+    return bool(undetermined == "nan")
 
 
 def noise_level(completion: _Fit) -> float:
@@ -85,7 +103,10 @@ def forecast(rehearsal: Rehearsal, fit: Array, ends: tuple[Floats, Floats], sigm
 
 
 def held(fit: Array, ends: tuple[Floats, Floats], known: NoStructure) -> Array:
-    """Entries that the data leave open: the fit is one of their places, and may be one where hardly any entry is."""
+    """The fits of entries that the data leave open, no further out than 95 % of all entries are.
+
+    Such a fit is only one of many places, and may be one where hardly any entry is.
+    """
     low, high = (end.astype(fit.dtype) for end in known.given(ends).interval(OPEN))
     return np.clip(fit, low, high)
 

@@ -3,6 +3,8 @@
 python benchmarks/soak_real.py --count 200          as make soak-real does
 python benchmarks/soak_real.py --only 17            one of them again
 
+Constants of the rehearsal came from kernels of some of these tables, so that this is no independent check of them.
+
 Each instance is drawn from its number: a table of scikit-learn's, some of its rows and columns, and a cut-off; as it
 is, with limits for its columns, or as the similarities of its rows or columns. Simple fillings are zero, half the limit
 (the limit itself where that is negative) and the mean below the limit of a normal distribution for each column, or for

@@ -84,8 +84,8 @@ class Rehearsal:
     sigma : float
         The error of a forecast.
     spread : float
-        The same for intervals: larger than ``sigma`` where the error grew from level to level and forecasts had to be
-        damped.
+        The same for intervals: where forecasts had to be damped, that of the last level, grown as it grew from the
+        first, and by how far one distribution for all entries has moved them.
     damping : float
         The share of its way beyond the limit that a forecast goes: 1 unless the rehearsal shows that fits go too far.
     gains : tuple of float
@@ -139,7 +139,7 @@ class Rehearsal:
         return self.none.scale.narrowed(ends)
 
     def without_structure(self, fit: Floats, ends: tuple[Any, Any]) -> Predictive | Linked:
-        """The same for anyone who knows nothing of rows and columns."""
+        """What entries between these ends are likely to be for anyone who knows nothing of rows and columns."""
         low, high = (np.broadcast_to(end, np.shape(fit)) for end in ends)
         return self.none.given((low, high))
 

@@ -35,7 +35,8 @@ class TableCompletion:
     Attributes
     ----------
     verdict : Verdict
-        ``predicts``, ``does-not-extrapolate``, or ``fitted`` where the table is of low rank exactly.
+        ``predicts``, ``does-not-extrapolate``, ``fitted`` where the table is of low rank exactly, or ``max-seconds``
+        and ``interrupted`` where the best so far was taken.
     model : str
         What it was completed by, in words.
     rank : int or None

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -13,6 +14,7 @@ PLAIN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf
 UNRELU = [sys.executable, "-m", "unrelu"]
 
 
+@cache  # help does not change, and Python takes a second to start
 def told(*arguments, columns=80, **env):
     env = {**PLAIN, "COLUMNS": str(columns), **env}
     done = subprocess.run([*UNRELU, *arguments], capture_output=True, encoding="utf-8", env=env, timeout=60)

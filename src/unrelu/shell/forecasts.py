@@ -91,12 +91,12 @@ class ForecastAnswer(Answer):
     def noise(self) -> dict[str, Any] | None:
         """What the errors rest on, for JSON."""
         shown = self._shown
-        return {"sigma": shown.sigma if shown.extrapolates else shown.none.spread, "method": "rehearsal"}
+        return {"sigma": shown.spread if shown.extrapolates else shown.none.spread, "method": "rehearsal"}
 
     def noise_words(self) -> str:
         """What the errors rest on."""
         shown = self._shown
-        by = f"the rehearsed error of {shown.sigma:.3g}" if shown.extrapolates else "one distribution for all entries"
+        by = f"a rehearsed error of {shown.spread:.3g}" if shown.extrapolates else "one distribution for all entries"
         return f"errors are the spread of each forecast within its limits, by {by}, and 0 where an entry was seen"
 
     def report(self, names: tuple[str, ...] | None) -> list[str]:

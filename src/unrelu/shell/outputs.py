@@ -64,7 +64,7 @@ LongOut = Annotated[
     typer.Option(
         metavar=options.FILE,
         help="Also write a line per entry to this file, .csv or .tsv: row, column, value, flag, low and high of its "
-        "95 % prediction interval, and the standard error of the fit.",
+        "95 % prediction interval, and its standard error; that of a forecast is its spread.",
     ),
 ]
 Plot = Annotated[

@@ -364,6 +364,10 @@ def test_counts_are_never_filled_below_zero():
     low, high = found.predict(*np.nonzero(np.isnan(X)))
     assert low.min() >= 0
     assert high.max() <= 3
+    anything = unrelu.complete_table(X, threshold=3.0, entry_range=(-np.inf, np.inf), rng=0)
+    assert not anything.counts.any()
+    low, _ = anything.predict(*np.nonzero(np.isnan(X)))
+    assert (low % 1 != 0).any()
     other = unrelu.complete_table(X, threshold=3.0, entry_range=(-10.0, np.inf), rng=0)
     assert not other.counts.any()
     assert error(filled, M, X) < error(other.filled(), M, X)

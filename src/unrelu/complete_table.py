@@ -58,7 +58,7 @@ def complete_table(
     else is tried.
 
     Columns of integers from 0 on are taken to be counts: what lies below their limit is no less than 0, unless
-    ``entry_range`` says otherwise.
+    ``entry_range`` says otherwise, as (−∞, ∞) does for all.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def complete_table(
     _require_seconds(max_seconds)
     with Spinner() if progress else nullcontext() as shown, budget(max_seconds, getattr(shown, "phase", None)) as clock:
         sheet = Sheet.of(X)
-        terms = sheet.settled(Terms(threshold, seen, unknown, entry_range))
+        terms = sheet.settled(Terms(threshold, seen, unknown, None if _any_number(entry_range) else entry_range))
         if not len(sheet.numeric):
             raise InputError("X must hold at least one column of numbers, got none; convert it with pandas.to_numeric")
         cells = sheet.cells(terms)
@@ -160,6 +160,11 @@ def _with_counts(verdict: Verdict, count: int) -> Verdict:
         return verdict
     columns = "one column holds counts" if count == 1 else f"{count} columns hold counts"
     return Verdict(verdict.code, f"{verdict.reason}; {columns}, and nothing below 0 is filled in there")
+
+
+def _any_number(entry_range: Any) -> bool:
+    """Whether it says that cells may be anything, also where they look like counts."""
+    return isinstance(entry_range, (tuple, list)) and tuple(entry_range) == (-np.inf, np.inf)
 
 
 def _is_one(threshold: Any) -> bool:

@@ -111,19 +111,19 @@ class TableRehearsal:
         if self.chosen == Alone.name:
             return Verdict(
                 Stop.DOES_NOT_EXTRAPOLATE,
-                f"with raised limits nothing foretold {told} better than each column by itself, which serves as well",
+                f"in the rehearsal nothing foretold {told} better than each column by itself, which serves as well",
             )
         if self.gain < max(WORTH, WORTH_EACH * self.cells):
             return Verdict(
                 Stop.DOES_NOT_EXTRAPOLATE,
-                f"with raised limits {self.chosen} foretold {told} no better than each column by itself; it was named, "
+                f"in the rehearsal {self.chosen} foretold {told} no better than each column by itself; it was named, "
                 "and is what is filled in: name none",
             )
         with np.errstate(over="ignore"):
             each = np.minimum(np.exp(self.gain / self.cells), MOST_TIMES)
         return Verdict(
             Stop.PREDICTS,
-            f"with raised limits {self.chosen} foretold {told} better than each column by itself, by a factor of "
+            f"in the rehearsal {self.chosen} foretold {told} better than each column by itself, by a factor of "
             f"{each:.3g} in the likelihood of each",
         )
 

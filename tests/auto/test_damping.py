@@ -50,6 +50,19 @@ def test_forecasts_lie_at_most_half_a_spread_beyond_what_one_distribution_says(s
         )
 
 
+def test_intervals_are_no_wider_on_the_whole_than_those_of_one_distribution():
+    ends = np.full(50, -np.inf), np.zeros(50)
+    plain = Predictive(np.zeros(50), 1.0, Ends(ends))
+    far = Far(np.linspace(-2, 0.5, 50), 0.1, ends, "below", plain)
+    whole = Damped(1.0, (0.1,), (0.1,))
+    assert far.no_wider(whole, 0.2) == 0.2
+    spread = far.no_wider(whole, 3.0)
+    low, high = Predictive(far.fits, spread, Ends(ends)).interval(0.95)
+    least, most = plain.interval(0.95)
+    assert 0.3 < spread < 1
+    assert np.mean(high - low) == pytest.approx(np.mean(most - least), rel=0.01)
+
+
 def trying(size=20):
     """Levels of numbers without structure, of which one distribution expects exactly what they are."""
     values = np.random.default_rng(0).normal(0.0, 1.0, (size, size))

@@ -21,6 +21,17 @@ from unrelu.model.predictive import Predictive, damped
 
 __all__ = ["Damped", "Far"]
 
+# Of intervals that are compared.
+LEVEL = 0.95
+# How often the logarithm of a spread is halved, and how far down it is looked for.
+HALVINGS, REACH = 12, 7.0
+
+
+def _width(forecast: Predictive | Linked) -> float:
+    """Of intervals, on the whole."""
+    low, high = forecast.interval(LEVEL)
+    return float(np.mean(high - low))
+
 
 @dataclass(frozen=True)
 class Damped:
@@ -65,6 +76,22 @@ class Far:
         """Of all forecasts."""
         fits = damped(self.fits, self.ends, self.side, by.share)
         return float(np.mean(Predictive(fits, self.noise, Ends(self.ends)).expectation()))
+
+    def no_wider(self, by: Damped, spread: float) -> float:
+        """A spread for intervals with which they are no wider, on the whole, than those of one distribution."""
+        means = damped(self.fits, self.ends, self.side, by.share)
+        most = _width(self.plain)
+
+        def width(size: float) -> float:
+            return _width(Predictive(means, size, Ends(self.ends)))
+
+        if width(spread) <= most:
+            return spread
+        low, high = np.log(spread) - REACH, np.log(spread)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if width(float(np.exp(middle))) > most else (middle, high)
+        return float(np.exp(low))
 
     def further(self, by: Damped) -> bool:
         """Whether they lie further beyond their limits, on the whole, than one distribution allows."""

@@ -209,12 +209,14 @@ class _Trying:
             self._level(level, level.damped(mean, top.share), sigma)
             for level, mean, sigma in zip(self.levels, means, top.sigmas, strict=True)
         )
+        spread = top.spread(moved, none)
+        spread = spread if far is None else far.no_wider(top, spread)
         return Rehearsal(
             tuple(one.trial for one in self.tried),
             self.tried.index(best),
             shown,
             sigma,
-            top.spread(moved, none),
+            spread,
             top.share,
             top.gains,
             none,

@@ -85,7 +85,8 @@ class Rehearsal:
         The error of a forecast.
     spread : float
         The same for intervals: where forecasts had to be damped, that of the last level, grown as it grew from the
-        first, and by how far one distribution for all entries has moved them.
+        first, and by how far one distribution for all entries has moved them; and such that intervals are no wider, on
+        the whole, than those of that distribution.
     damping : float
         The share of its way beyond the limit that a forecast goes: 1 unless the rehearsal shows that fits go too far.
     gains : tuple of float

@@ -227,19 +227,23 @@ class _Trying:
     def _damped(self, means: list[Floats], trial: Trial, far: Far | None) -> tuple[Damped, float]:
         """How far forecasts should go, and by how much one distribution for all entries has moved their mean.
 
-        All of their way, unless less forecasts better what was hidden on purpose; and no further than that distribution
-        says of the hidden ones on the whole, for pairs hidden on purpose do not tell how far down it goes.
+        All of their way, unless less forecasts better what was hidden on purpose, and not worse at the nearest level,
+        which knows most; and no further than that distribution says of the hidden ones on the whole, for pairs hidden
+        on purpose do not tell how far down it goes, unless that would forecast them clearly worse.
         """
         whole = Damped(1.0, trial.gains, trial.sigmas)
         if self.levels[0].side is None:
             return whole, 0.0
         phase("looking whether forecasts go too far")
         scored = [self._damped_by(share, means) for share in DAMPINGS]
-        rehearsed = self._better(scored, whole)
+        agreed = [one for one in scored if one.gains[0] >= whole.gains[0] - MENU_DAMPED]
+        rehearsed = self._better(agreed, whole)
         if far is None or not far.further(rehearsed):
             return rehearsed, 0.0
         allowed = [one for one in scored if not far.further(one)] or scored[-1:]
         top = max(allowed, key=lambda one: sum(one.gains))
+        if top.gains[0] < rehearsed.gains[0] - MENU_GAIN:
+            return rehearsed, 0.0
         return top, abs(far.mean(top) - far.mean(rehearsed))
 
     def _believed(self, damped: Damped, none: NoStructure) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from unrelu.base.arrays import Floats
-from unrelu.base.tolerances import NO_STRUCTURE_FITTED, NO_STRUCTURE_GAIN, NO_STRUCTURE_SIGNED
+from unrelu.base.tolerances import NO_STRUCTURE_FITTED, NO_STRUCTURE_GAIN, NO_STRUCTURE_FISHER
 from unrelu.data.limits import Ends
 from unrelu.model.links import Linked, Scale
 from unrelu.model.predictive import HALF_LOG_TWO_PI, Predictive
@@ -73,7 +73,7 @@ class NoStructure:
                 gains[link] = (likely - least) * rows / values.size
         if positive and "logit" in found:
             return found["logit"] if gains["logit"] > 0 else replace(plain, scale=Scale(positive=True))
-        clear = max(NO_STRUCTURE_GAIN, NO_STRUCTURE_SIGNED * gains["logit"])
+        clear = max(NO_STRUCTURE_GAIN, NO_STRUCTURE_FISHER * gains["logit"])
         return found["fisher"] if gains["fisher"] >= clear else plain
 
     @classmethod

@@ -325,7 +325,7 @@ NO_STRUCTURE_FITTED = 1e-5
 # Log-likelihood, as if a row were one observation, by which another scale must be likelier than entries as they are.
 NO_STRUCTURE_GAIN = 1.0
 # How many times more Fisher's z must gain than the logit: else nothing says how far below zero entries go.
-NO_STRUCTURE_SIGNED = 1.1
+NO_STRUCTURE_FISHER = 1.1
 
 # --- auto.divisible --------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from unrelu.base.arrays import Floats
-from unrelu.base.tolerances import NO_STRUCTURE_FITTED, NO_STRUCTURE_GAIN, NO_STRUCTURE_FISHER
+from unrelu.base.tolerances import NO_STRUCTURE_FISHER, NO_STRUCTURE_FITTED, NO_STRUCTURE_GAIN
 from unrelu.data.limits import Ends
 from unrelu.model.links import Linked, Scale
 from unrelu.model.predictive import HALF_LOG_TWO_PI, Predictive

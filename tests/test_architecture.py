@@ -24,6 +24,7 @@ ROOMS = [
     "base",
     "data",
     "model",
+    "detection",
     "kernels",
     "problems",
     "loop",
@@ -282,6 +283,7 @@ def test_to_tell_a_name_is_no_question(source):
 SMALL, STANDS_FOR_ZERO = 1e-2, 1e-99
 TOLERANCES = (
     "unrelu.base.tolerances",
+    "unrelu.base.tolerances.detection",
     "unrelu.base.tolerances.distances",
     "unrelu.base.tolerances.proofs",
 )

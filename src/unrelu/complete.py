@@ -41,6 +41,7 @@ from unrelu.loop.progress import Bar
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import LOSSES, Loss
 from unrelu.results.completion import Completion
+from unrelu.results.gaps import finding_gaps
 from unrelu.results.made import completion_of_search, looked_at, warn_of_rows
 from unrelu.solvers import Solver
 from unrelu.starts import Given
@@ -49,6 +50,7 @@ from unrelu.uncertainty.noise import pairs_checked
 __all__ = ["chosen_loss", "complete", "found_by"]
 
 
+@finding_gaps(Observations.of)
 @owning_the_cores()
 def complete(
     X: Any,
@@ -57,6 +59,7 @@ def complete(
     threshold: Any = 0.0,
     seen: str = "above",
     unknown: Any = None,
+    gaps: str = "censored",
     entry_range: tuple[float, float] | None = None,
     weights: Any = None,
     sigma: Any = None,
@@ -95,12 +98,17 @@ def complete(
         Every seen entry is on the side ``seen`` of it, or equal to it; every unseen one strictly on the other side.
         One number, one per row (shape (n, 1)), one per column ((1, n)) or one per entry, infinite where there is none.
         A pair (low, high) of these for ``between`` and ``outside``. :class:`Limits` mix all kinds. None: absence says
-        nothing.
+        nothing. ``"auto"``: one number, found from the data, with its interval in :attr:`Completion.detection`.
     seen : {"above", "below", "between", "outside"}, default "above"
         Where entries are seen: above the threshold, below it, between the two of a pair, or outside of them.
     unknown : boolean array of shape (n, n), optional
         Entries that are missing for another reason. A diagonal entry that is unseen although a positive semidefinite
         matrix cannot have it on the unseen side counts as unknown by itself.
+    gaps : {"censored", "mixed", "curve", "random", "auto"}, default "censored"
+        Why entries are missing: ``censored``, because they lie beyond the threshold; ``random``, by chance; ``mixed``,
+        some for either reason; ``curve``, because the chance to be seen rises with the value, around a level that is
+        found, with its width (``threshold`` is not used then). ``auto``: whichever is likeliest; the verdict says
+        which. All but ``censored`` are found together with the matrix, see :attr:`Completion.detection`.
     entry_range : (least, most), optional
         Between which numbers every entry lies, unknown ones too: (0, 1) for shares, say. One may be infinite.
     weights : array of shape (n, 1), (1, n) or (n, n), optional

@@ -32,6 +32,7 @@ from unrelu.loop.progress import Bar
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import Loss
 from unrelu.problems.rectangular import RectangularProblem, balanced
+from unrelu.results.gaps import finding_gaps
 from unrelu.results.rectangular import RectangularCompletion
 from unrelu.solvers import Solver
 from unrelu.starts import Given
@@ -39,6 +40,7 @@ from unrelu.starts import Given
 __all__ = ["complete_rectangular", "smallest_exact"]
 
 
+@finding_gaps(table_observations)
 @owning_the_cores()
 def complete_rectangular(
     X: Any,
@@ -47,6 +49,7 @@ def complete_rectangular(
     threshold: Any = 0.0,
     seen: str = "above",
     unknown: Any = None,
+    gaps: str = "censored",
     entry_range: tuple[float, float] | None = None,
     weights: Any = None,
     sigma: Any = None,
@@ -73,7 +76,7 @@ def complete_rectangular(
     threshold, weights, sigma : float, array or None; threshold also a pair or Limits
         As in :func:`unrelu.complete`, of shape (m, 1) for one per row, (1, n) for one per column, or (m, n). A vector
         of n numbers is one per column if m ≠ n; a series goes by its labels, those of the rows or of the columns.
-    seen, unknown, entry_range, loss, tol, max_iter, rng, callback, progress, kernel
+    seen, unknown, gaps, entry_range, loss, tol, max_iter, rng, callback, progress, kernel
         As in :func:`unrelu.complete`.
     method : str, Solver, Strategy or callable, default "auto"
         ``auto``, ``gauss-newton``, ``direct``, ``gradient-descent``, ``scaled-gd``, ``pam``, ``momentum-pam``, ``gnmr``

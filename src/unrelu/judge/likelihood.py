@@ -202,7 +202,7 @@ def _absence_contradicts(problem: PSDProblem, outcome: Outcome) -> str | None:
     observations, point = problem.observations, outcome.point
     loss = problem.loss if point.loss is None else point.loss
     limits = loss.heard(observations.limits)
-    if limits.nothing or loss.noise is None:
+    if limits.nothing or loss.noise is None or not loss.sure:
         return None
     sigma, U, n = loss.noise / problem.unit, point.factor.astype(np.float64), problem.size
     sure = missing = 0

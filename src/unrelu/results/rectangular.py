@@ -24,6 +24,7 @@ from unrelu.proofs.table import TableDeterminacy, determine_table
 from unrelu.results.completion import Completion
 from unrelu.results.data_again import framed
 from unrelu.results.forecasts import fill
+from unrelu.results.hidden import fill_hidden
 from unrelu.results.new_rows import rows_beside
 from unrelu.results.witnesses import doubt_of, loss_of, proved_bounds
 from unrelu.uncertainty.error_bars import ErrorBars
@@ -71,9 +72,9 @@ class RectangularCompletion(Completion):
 
         An entry that went unseen because of its value is filled with its expectation given that, within its limit.
         """
-        result = np.asarray(self.matrix(undetermined)).copy()
-        fill(result, self.observed(X), self._expectation, both_ways=False)
-        return self._framed(result, X)
+        result, seen = np.asarray(self.matrix(undetermined)).copy(), self.observed(X)
+        fill(result, seen, self._expectation, both_ways=False)
+        return self._framed(fill_hidden(result, self, seen), X)
 
     def seen_entries(self, X: Any = None) -> Observations:
         """What was seen, read again from the caller's table; refused if that has changed meanwhile."""

@@ -15,6 +15,7 @@ from unrelu.auto.task import Attempt
 from unrelu.base.errors import InputError, is_integer
 from unrelu.io.disk import replacing
 from unrelu.loop.history import History, Record, Stop, Verdict, finite
+from unrelu.model.detection import DetectionCurve
 from unrelu.results.data_again import marked
 from unrelu.results.packed_terms import pack_terms, unpack_terms
 from unrelu.results.witnesses import witnesses_for
@@ -76,6 +77,7 @@ def write_fields(path: str | Path, completion: Any) -> None:
         "undetermined_rows": completion.undetermined_rows.tolist(),
         "alone": None if completion.alone is None else completion.alone.as_dict(),
         "rehearsal": None if completion.rehearsal is None else completion.rehearsal.as_dict(),
+        "detection": None if completion.detection is None else completion.detection.as_dict(),
         "kind": completion.kind,
         "unknown_count": completion.unknown_count
         if completion.unknown is None and completion.source is None
@@ -126,6 +128,7 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
             attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
             alone=None if about.get("alone") is None else NoStructure.read(about["alone"]),
             rehearsal=None if about.get("rehearsal") is None else Rehearsal.read(about["rehearsal"]),
+            detection=None if about.get("detection") is None else DetectionCurve.read(about["detection"]),
             witnesses=witnesses_for(
                 symmetric=about["symmetric"],
                 signed=about["signs"] is not None,

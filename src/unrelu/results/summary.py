@@ -25,6 +25,7 @@ def summary_of(completion: Any) -> dict[str, Any]:
         "start": completion.start,
         "loss": completion.loss,
         "sigma": completion.sigma,
+        "detection": None if completion.detection is None else completion.detection.as_dict(),
         "signs": None if completion.signs is None else list(completion.signs),
         "iterations": last.iteration,
         "seconds": completion.seconds,

@@ -12,7 +12,9 @@ from unrelu.auto.no_structure import NoStructure
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.base.errors import CompletionWarning
 from unrelu.data.observations import Observations
+from unrelu.model.detection import DetectionCurve
 from unrelu.results.forecasts import predicted, predicted_by_rehearsal
+from unrelu.results.hidden import predicted_hidden
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.noise import Noise
 
@@ -25,6 +27,7 @@ class Uncertain:
     symmetric: bool
     rehearsal: Rehearsal | None
     sigma: float | None
+    detection: DetectionCurve | None
 
     @property
     def forecasts(self) -> bool:
@@ -122,5 +125,7 @@ class Uncertain:
             return predicted_by_rehearsal(self.rehearsal, fits, observations, places, level)
         bars, observations = self._with_caution(X), self._with_limits(X)
         places = self._places_of_errors(rows, cols)
+        if self.detection is not None:
+            return predicted_hidden(self.detection, bars, observations, places, level, both_ways=self.symmetric)
         known = self._of_any(observations)
         return predicted(bars, observations, places, level, both_ways=self.symmetric, alone=known)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from unrelu.base.tolerances.detection import *  # noqa: F403
 from unrelu.base.tolerances.distances import *  # noqa: F403
 from unrelu.base.tolerances.proofs import *  # noqa: F403
 

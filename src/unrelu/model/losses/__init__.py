@@ -8,6 +8,7 @@ loss           seen entry               unseen entry
 ``observed``   ¼ (x − m)²               0
 ``one-sided``  ¼ (x − m)²               ¼ max(x − τ, 0)²
 ``censored``   ½ ((x − m)/σ)² + log σ   −log Φ((τ − x)/σ)
+``detected``   the same                 −log P(not seen)
 =============  =======================  ======================
 
 Entries that are unseen for another reason cost nothing under any. The first two are squared: the slope is ½ w (x − t)
@@ -20,10 +21,11 @@ from __future__ import annotations
 from unrelu.data.limits import Limits
 from unrelu.model.losses.base import Loss
 from unrelu.model.losses.censored import Censored
+from unrelu.model.losses.detected import Detected
 from unrelu.model.losses.observed import Observed
 from unrelu.model.losses.one_sided import OneSided
 
-__all__ = ["LOSSES", "Censored", "Loss", "Observed", "OneSided", "square_instead", "squared_loss"]
+__all__ = ["LOSSES", "Censored", "Detected", "Loss", "Observed", "OneSided", "square_instead", "squared_loss"]
 
 LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Observed, OneSided, Censored)}
 
@@ -35,4 +37,6 @@ def squared_loss(limits: Limits | None = None) -> Loss:
 
 def square_instead(loss: Loss, limits: Limits) -> Loss | None:
     """The square whose fit is a good start for a loss, and by which its fit is judged; None for a square itself."""
-    return None if loss.squared else squared_loss(loss.heard(limits))
+    if loss.squared:
+        return None
+    return squared_loss(loss.heard(limits)) if loss.sure else Observed()

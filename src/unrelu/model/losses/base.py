@@ -63,6 +63,8 @@ class Loss:
     likelihood: ClassVar[bool] = False
     # Whether it looks at ``limits.gap``.
     hears_gaps: ClassVar[bool] = False
+    # Whether an unseen entry is sure to lie within its limits.
+    sure: ClassVar[bool] = True
     # The power of the data's unit in the cost.
     power: ClassVar[float] = 2.0
 

@@ -1,0 +1,213 @@
+"""A completion whose threshold, or whose way of going unseen, is found from the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from unrelu.auto.detected import Together
+from unrelu.base.errors import InputError, unknown_name
+from unrelu.data.observations import Observations
+from unrelu.detection.chosen import KINDS, Detection, detected
+from unrelu.detection.edge import Edge, edge_of
+from unrelu.detection.evidence import Evidence, measured_once
+from unrelu.loop.history import Stop, Verdict, in_units
+from unrelu.model.detection import DetectionCurve
+from unrelu.problems.psd import PSDProblem
+from unrelu.problems.rectangular import RectangularProblem, balanced
+
+__all__ = ["GAPS", "Door", "asks_for_gaps", "evidence_of", "finding_gaps", "with_gaps"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+GAPS = (*KINDS, "auto")
+
+
+@dataclass(frozen=True)
+class Door:
+    """A front door: what completes, and what reads the caller's matrix."""
+
+    complete: Callable[..., Any]
+    read: Callable[..., Observations]
+
+
+def asks_for_gaps(threshold: Any, gaps: Any) -> bool:
+    """Whether something is to be found out about how entries go unseen."""
+    if not isinstance(gaps, str) or gaps not in GAPS:
+        raise unknown_name("gaps", gaps, GAPS)
+    return gaps != "censored" or is_auto(threshold)
+
+
+def is_auto(threshold: Any) -> bool:
+    """Whether a threshold is to be found."""
+    return isinstance(threshold, str) and threshold == "auto"
+
+
+def finding_gaps(read: Callable[..., Observations]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A front door that also takes ``threshold="auto"`` and ``gaps``; ``read`` reads the caller's matrix."""
+
+    def opened(complete: Callable[P, R]) -> Callable[P, R]:
+        @wraps(complete)
+        def door(*args: P.args, **options: P.kwargs) -> R:
+            threshold, gaps = options.get("threshold", 0.0), options.get("gaps", "censored")
+            if not asks_for_gaps(threshold, gaps):
+                return complete(*args, **options)
+            X, rank, *_ = (*args, options.pop("rank", None)) if len(args) < 2 else args
+            said: dict[str, Any] = {"seen": "above", "unknown": None, "rank": rank, **options}
+            found: R = with_gaps(Door(door, read), X, {**said, "threshold": threshold, "gaps": gaps})
+            return found
+
+        return door
+
+    return opened
+
+
+def with_gaps(door: Door, X: Any, said: dict[str, Any]) -> Any:
+    """What a front door returns for a threshold, or gaps, that are to be found; ``said`` are its options."""
+    options = dict(said)
+    threshold, gaps, side = options.pop("threshold"), options.pop("gaps"), options["seen"]
+    _require_one_level(threshold, gaps, side)
+    if gaps == "random" or threshold is None:
+        return _random(door, X, options)
+    seen = door.read(X, threshold=None, unknown=options["unknown"])
+    if gaps == "censored":
+        edge = _edge(seen, side)
+        if edge is not None and edge.sharp:
+            return _walled(door, X, options, _curve_of(edge, side), None)
+    alone = door.complete(X, threshold=None, gaps="censored", **options)
+    if alone.verdict.code in (Stop.MAX_SECONDS, Stop.INTERRUPTED, Stop.CALLBACK):
+        return alone
+    evidence = evidence_of(alone, seen)
+    known = None if is_auto(threshold) or gaps == "curve" else float(threshold)
+    # A level that is to be found is that of a wall; a few entries that are missing by chance must not move it.
+    kinds = KINDS if gaps == "auto" else ("censored", "mixed") if gaps == "censored" else (gaps,)
+    found = detected(evidence, side=side, kinds=kinds, level=known)
+    if found.kind == "censored":
+        return _walled(door, X, options, found.curve, found if gaps == "auto" else None)
+    if found.kind == "random" or not alone.verdict.determines or alone.verdict.code is Stop.FITTED:
+        return _told(alone, found, asked=gaps == "auto")
+    return _together(alone, seen, found, known, gaps)
+
+
+def _require_one_level(threshold: Any, gaps: str, side: Any) -> None:
+    """Refuse what a curve with one level cannot say."""
+    if not isinstance(side, str) or side not in ("above", "below"):
+        raise InputError(
+            f"threshold='auto' and gaps={gaps!r} are for entries seen 'above' or 'below' one level, got "
+            f"seen={side!r}; name both thresholds and drop gaps="
+        )
+    if not (threshold is None or is_auto(threshold) or np.ndim(threshold) == 0):
+        raise InputError(
+            f"gaps={gaps!r} goes with one threshold for all entries, 'auto' or None, got shape {np.shape(threshold)}; "
+            "pass one of them, or drop gaps="
+        )
+
+
+def _edge(seen: Observations, side: str) -> Edge | None:
+    """Where seen values begin, or end for ``below``."""
+    values = measured_once(seen)
+    return edge_of(values if side == "above" else -values)
+
+
+def _curve_of(edge: Edge, side: str) -> DetectionCurve:
+    curve = DetectionCurve(edge.level, level_interval=edge.interval)
+    return curve if side == "above" else curve.mirrored
+
+
+def evidence_of(completion: Any, seen: Observations) -> Evidence:
+    """What a fit that took nothing from absence tells of how entries go unseen."""
+    factors = completion.factors
+    sigma = completion.error_bars().noise.sigma if completion.verdict.determines else completion.sigma
+    count, norm = completion.seen
+    rms = norm / np.sqrt(count)
+    if sigma is None or not np.isfinite(sigma):
+        sigma = completion.residual * rms
+    evidence = Evidence.of(seen, factors.left, factors.right, float(sigma))
+    if completion.forecasts:  # no low rank: fits are off by what a rehearsal says
+        rehearsed = np.full(evidence.error.shape, float(completion.rehearsal.sigma))
+        evidence = replace(evidence, error=rehearsed)
+    return evidence
+
+
+def _random(door: Door, X: Any, options: dict[str, Any]) -> Any:
+    """With nothing taken from absence."""
+    alone = door.complete(X, threshold=None, gaps="censored", **options)
+    m, n = alone.shape
+    share = 1 - alone.seen[0] / (m * n)
+    return replace(alone, detection=DetectionCurve(-np.inf, share=share, share_interval=(share, share)))
+
+
+def _walled(door: Door, X: Any, options: dict[str, Any], curve: DetectionCurve, found: Detection | None) -> Any:
+    """With a wall at the level that was found; what was seen on the other side of it has no limit."""
+    level: Any = curve.level
+    if curve.stray > 0 or curve.before_noise:
+        seen = door.read(X, threshold=None, unknown=options["unknown"])
+        cut = seen.source.cut
+        rows, cols = (slice(0, cut or seen.size), slice(cut or 0, seen.size))
+        values = seen.block(rows, cols)
+        stray = values < level if curve.side == "above" else values > level
+        nowhere = np.inf if curve.side == "above" else -np.inf
+        level = np.where(stray | (stray.T if cut is None else False), nowhere, level) if stray.any() else level
+    completion = door.complete(X, threshold=level, gaps="censored", **options)
+    words = _words(curve, found)
+    return _saying(replace(completion, detection=curve), words)
+
+
+def _told(alone: Any, found: Detection, *, asked: bool) -> Any:
+    """The fit that takes nothing from absence, with what was found out about it."""
+    words = _words(found.curve, found if asked else None)
+    if found.kind != "random" and not alone.verdict.determines:
+        words += "; the data are of no low rank, so that a curve adds nothing to this fit: name rank= to fit both"
+    return _saying(replace(alone, detection=found.curve), words)
+
+
+def _together(alone: Any, seen: Observations, found: Detection, known: float | None, gaps: str) -> Any:
+    """Matrix and curve fitted together."""
+    table = seen.source.cut is not None
+    sigma = float(alone.error_bars().noise.sigma)
+    plain = alone.verdict.code is Stop.FITTED_TO_NOISE
+    posed = RectangularProblem if table else PSDProblem
+    joint = Together(posed, seen, known, plain).fitted(alone.factor, sigma, found)
+    problem, point = joint.problem, joint.outcome.point
+    root = seen.dtype.type(np.sqrt(seen.unit))
+    factor = (balanced(point.factor, seen.source.cut or 0) if table else point.factor) * root
+    more = {"left": factor[: seen.source.cut], "right": factor[seen.source.cut :]} if table else {}
+    completion = replace(
+        alone,
+        factor=factor,
+        verdict=joint.outcome.verdict,
+        objective=in_units(point.value, problem.unit, problem.value_power),
+        residual=problem.misfit_at(point) / problem.norm,
+        loss=problem.loss.name,
+        sigma=joint.sigma,
+        sigma_given=False,
+        detection=joint.detection.curve,
+        alone=None,
+        rehearsal=None,
+        **more,
+    )
+    return completion if gaps != "auto" else _saying(completion, _compared(found))
+
+
+def _words(curve: DetectionCurve, found: Detection | None) -> str:
+    said = str(curve)
+    return said if found is None else f"{said}; {_compared(found)}"
+
+
+def _compared(found: Detection) -> str:
+    """How sure the kind of the gaps is."""
+    if not np.isfinite(found.margin):
+        return f"gaps are {found.kind}"
+    times = f"e^{found.margin:.0f}" if found.margin > 7 else f"{np.exp(found.margin):.0f}"
+    sure = "" if found.told else ", which is not sure"
+    return f"gaps are {found.kind}: {times} times as likely as the next kind{sure}"
+
+
+def _saying(completion: Any, words: str) -> Any:
+    verdict = completion.verdict
+    return replace(completion, verdict=Verdict(verdict.code, f"{verdict.reason}; {words}"))

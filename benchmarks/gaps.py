@@ -1,0 +1,152 @@
+"""How well the way in which entries go unseen is told from the data: levels, kinds, shares, curves.
+
+    python benchmarks/gaps.py                 # 20 seeds of everything, about half an hour on two cores
+    python benchmarks/gaps.py --seeds 3 --only curve,both
+
+n = 200, rank 5, unit Gaussian factors, one noise of 0.1 for each pair, level at the median unless said otherwise. ``off``
+is the level found less the true one, and ``width`` the width, in units of the rms entry; ``covers`` counts 95 % intervals
+that hold the level; errors are relative, against the matrix without noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+
+import numpy as np
+
+import unrelu
+from unrelu.base.errors import InputError
+from unrelu.model.detection import DetectionCurve
+from unrelu.model.losses import Detected
+
+SIZE, RANK, SIGMA = 200, 5, 0.1
+KINDS = ("cut", "before", "strays", "chance", "both", "curve", "columns")
+
+
+def once(a):
+    """One number for each pair."""
+    return np.triu(a) + np.triu(a, 1).T
+
+
+def planted(kind, seed):
+    rng = np.random.default_rng(seed)
+    U = rng.standard_normal((SIZE, RANK))
+    M = U @ U.T
+    Y = M + SIGMA * once(rng.standard_normal((SIZE, SIZE)))
+    rms, level, chance = float(np.sqrt(np.mean(M**2))), float(np.median(M)), once(rng.random((SIZE, SIZE)))
+    if kind == "both":  # a quarter of all entries below the level, and a third of the others missing by chance
+        level = float(np.quantile(M, 0.25))
+    seen = {
+        "cut": Y >= level,
+        "before": M >= level,
+        "strays": (Y >= level) ^ (chance < 0.01),
+        "chance": chance < 0.5,
+        "both": (Y >= level) & (chance < 2 / 3),
+        "curve": Y + 0.5 * rms * once(rng.standard_normal((SIZE, SIZE))) >= level,
+    }[kind]
+    return M, Y, seen, level, rms
+
+
+def error(found, M):
+    return float(np.linalg.norm(found.matrix() - M) / np.linalg.norm(M))
+
+
+def at_the_curve(X, found, curve):
+    """The fit that knows the curve: the same loss, with nothing about it estimated but the noise."""
+    from unrelu.auto.detected import with_unseen
+    from unrelu.data.observations import Observations
+    from unrelu.loop.run import run
+    from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
+    from unrelu.problems.psd import PSDProblem
+    from unrelu.solvers import GaussNewton
+
+    seen = with_unseen(Observations.of(X, threshold=None), curve.level, "above")
+    problem = PSDProblem(seen, RANK, Detected(level=SIGMA, smallest=1e-3 * SIGMA, curve=curve))
+    start = found.factor / np.sqrt(seen.unit)
+    rule = RelativeGradientNormBelow(1e-12) | MaxIterations(200)
+    U = run(problem, GaussNewton(), (start, start), rule).point.factor * np.sqrt(seen.unit)
+    return U @ U.T
+
+
+def one(kind, seed):
+    """A line about one instance."""
+    M, Y, seen, level, rms = planted(kind, seed)
+    X = np.where(seen, Y, np.nan)
+    gaps = {"both": "auto", "curve": "auto", "chance": "auto"}.get(kind, "auto")
+    found = unrelu.complete(X, RANK, threshold="auto", gaps=gaps, rng=0)
+    curve = found.detection
+    line = {"kind": curve.kind, "code": found.verdict.code.value, "error": error(found, M)}
+    if np.isfinite(curve.level):
+        low, high = curve.level_interval
+        line |= {"off": (curve.level - level) / rms, "covers": bool(low <= level <= high)}
+    if kind == "both":
+        knowing = unrelu.complete(X, RANK, threshold=level, unknown=~seen & (Y >= level), rng=0)
+        chance = np.mean((Y >= level)[~seen])
+        estimated = by_chance(found, X)
+        line |= {"times": line["error"] / error(knowing, M), "share": estimated, "share_off": estimated - chance}
+    if kind == "curve":
+        knowing = at_the_curve(X, found, DetectionCurve(level, width=0.5 * rms))
+        try:
+            hard = error(unrelu.complete(X, RANK, threshold=float(np.nanmin(X)), rng=0), M)
+        except InputError:
+            hard = float("nan")
+        line |= {
+            "times": line["error"] / float(np.linalg.norm(knowing - M) / np.linalg.norm(M)),
+            "width": curve.width / rms,
+            "hard": hard,
+        }
+    return line
+
+
+def by_chance(found, X):
+    """Of the unseen entries, the share that is missing by chance."""
+    from unrelu.data.observations import Observations
+    from unrelu.detection.chosen import detected
+    from unrelu.results.gaps import evidence_of
+
+    evidence = evidence_of(found, Observations.of(X, threshold=None))
+    return detected(evidence, kinds=(found.detection.kind,)).random_share
+
+
+def columns(seed):
+    """A level for each column: how far off, in units of the rms entry, and how many intervals hold it."""
+    from unrelu.detection.edge import edge_of
+
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((SIZE, RANK)) @ rng.standard_normal((RANK, SIZE))
+    Y = M + SIGMA * rng.standard_normal(M.shape)
+    levels, rms = np.median(M, axis=0), np.sqrt(np.mean(M**2))
+    edges = [edge_of(column[column >= level]) for column, level in zip(Y.T, levels, strict=True)]
+    known = [(edge, level) for edge, level in zip(edges, levels, strict=True) if edge is not None]
+    off = [abs(edge.level - level) / rms for edge, level in known]
+    held = [edge.interval[0] <= level <= edge.interval[1] for edge, level in known]
+    return {"off": float(np.median(off)), "covers": float(np.mean(held)), "columns": len(known)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--only", default=",".join(KINDS))
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for kind in asked.only.split(","):
+        lines = []
+        for seed in range(asked.seeds):
+            line = columns(seed) if kind == "columns" else one(kind, seed)
+            lines.append(line)
+            said = " ".join(f"{k} {v:.5f}" if isinstance(v, float) else f"{k} {v}" for k, v in line.items())
+            print(f"{kind:8} {seed:2}  {said}", flush=True)
+        for name in lines[0]:
+            values = [line.get(name, float("nan")) for line in lines]
+            if isinstance(values[0], str):
+                told = {value: values.count(value) for value in sorted(set(map(str, values)))}
+            elif isinstance(values[0], bool):
+                told = f"{sum(map(bool, values))} of {len(values)}"
+            else:
+                told = f"median {np.nanmedian(values):.5f}, largest size {np.nanmax(np.abs(values)):.5f}"
+            print(f"{kind:8} --  {name}: {told}")
+
+
+if __name__ == "__main__":
+    main()

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from unrelu.complete_table import complete_table
     from unrelu.data.limits import Limits
     from unrelu.data.source import Source
+    from unrelu.diagnose import diagnose
     from unrelu.distances.edges import EdgeList
     from unrelu.estimators.distances import DistanceCompleter
     from unrelu.estimators.psd import PSDCompleter
@@ -65,12 +66,14 @@ if TYPE_CHECKING:
         RelativeGradientNormBelow,
         Stagnation,
     )
+    from unrelu.model.detection import DetectionCurve
     from unrelu.model.factors import Factors, Symmetric, TwoSided
-    from unrelu.model.losses import Censored, Loss, Observed, OneSided
+    from unrelu.model.losses import Censored, Detected, Loss, Observed, OneSided
     from unrelu.rehearse import rehearse
     from unrelu.results.certificate import Certificate
     from unrelu.results.comparison import Comparison
     from unrelu.results.completion import Completion
+    from unrelu.results.diagnosis import Diagnosis
     from unrelu.results.distances import DistanceCompletion
     from unrelu.results.rectangular import RectangularCompletion
     from unrelu.results.table import TableCompletion
@@ -108,6 +111,9 @@ __all__ = [
     "Completion",
     "CompletionWarning",
     "DetailBelow",
+    "Detected",
+    "DetectionCurve",
+    "Diagnosis",
     "Direct",
     "DistanceCompleter",
     "DistanceCompletion",
@@ -161,6 +167,7 @@ __all__ = [
     "complete_distances",
     "complete_rectangular",
     "complete_table",
+    "diagnose",
     "rehearse",
 ]
 
@@ -178,6 +185,7 @@ _HOMES = {
     "complete_table": "complete_table",
     "data.limits": "Limits",
     "data.source": "Source",
+    "diagnose": "diagnose",
     "distances.edges": "EdgeList",
     "estimators.distances": "DistanceCompleter",
     "estimators.psd": "PSDCompleter",
@@ -186,7 +194,8 @@ _HOMES = {
     "loop.stopping": "DetailBelow GradientNormBelow MaxIterations MaxSeconds ObjectiveBelow RelativeGradientNormBelow "
     "Stagnation",
     "model.factors": "Factors Symmetric TwoSided",
-    "model.losses": "Censored Loss Observed OneSided",
+    "model.detection": "DetectionCurve",
+    "model.losses": "Censored Detected Loss Observed OneSided",
     "rehearse": "rehearse",
     "results.certificate": "Certificate",
     "results.comparison": "Comparison",
@@ -195,6 +204,7 @@ _HOMES = {
     "results.table": "TableCompletion",
     "results.table_certificate": "TableCertificate",
     "certify_rectangular": "certify_rectangular",
+    "results.diagnosis": "Diagnosis",
     "results.distances": "DistanceCompletion",
     "solvers": "ADMM GNMR PAM SDP Direct GaussNewton GradientDescent MomentumPAM ScaledGD Solver",
     "starts": "Clique Gaussian RandomFill RandomImputation RandomSpectral RankIncreasing Shrinking Spectral Start "

@@ -25,6 +25,7 @@ from unrelu.shell.compare import compare_command
 from unrelu.shell.complete import complete_command
 from unrelu.shell.demo import demo_command
 from unrelu.shell.help import Command, Group
+from unrelu.shell.inspect import inspect_command
 from unrelu.shell.locate import locate_command
 from unrelu.shell.reproduce import reproduce_command
 from unrelu.shell.streams import deliver
@@ -66,6 +67,7 @@ def _version() -> int:
 COMMANDS: list[tuple[str, Callable[..., Any], str]] = [
     ("complete", complete_command, "unrelu complete observed.csv --threshold 0.2 -o completed.csv"),
     ("table", table_command, "unrelu table levels.csv --limits lod.csv -o filled.csv --flags-out flags.csv"),
+    ("inspect", inspect_command, "unrelu inspect observed.csv --plot inspected.png"),
     ("certify", certify_command, "unrelu certify observed.csv --rank 5"),
     ("compare", compare_command, "unrelu compare --planted 200,5,0.01 --trials 10 --plot compared.png"),
     ("locate", locate_command, "unrelu locate ranges.csv --dim 2 --cutoff 30 -o positions.csv --plot map.png"),

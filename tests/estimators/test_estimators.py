@@ -164,13 +164,14 @@ def scattered(M: np.ndarray) -> np.ndarray:
     return np.where(hide | hide.T, NAN, M)
 
 
-def test_threshold_auto_when_every_seen_entry_is_above_zero():
-    completer = PSDCompleter(rank=3, random_state=0).fit(positive_part(planted()))
-    assert completer.threshold_ == 0.0
+def test_threshold_auto_is_found_from_what_was_seen():
+    M = planted()
+    completer = PSDCompleter(rank=3, random_state=0).fit(positive_part(M))
+    assert completer.threshold_ == M[M >= 0].min()  # everything unseen lies below, and nothing seen does
     assert completer.completion_.loss == "one-sided"
 
 
-def test_threshold_auto_when_signs_are_mixed():
+def test_threshold_auto_is_none_where_gaps_are_random():
     M = planted()
     completer = PSDCompleter(rank=3, random_state=0)
     np.testing.assert_allclose(completer.fit_transform(scattered(M)), M, rtol=0, atol=EXACT)
@@ -182,7 +183,7 @@ def test_threshold_auto_looks_at_the_side_seen():
     M = planted()
     hidden_diagonal = np.where(M <= 0, M, NAN)
     completer = PSDCompleter(rank=3, seen="below", random_state=0).fit(hidden_diagonal)
-    assert completer.threshold_ == 0.0
+    assert completer.threshold_ == M[M <= 0].max()
     assert PSDCompleter(rank=3, seen="below", random_state=0).fit(scattered(M)).threshold_ is None
 
 
@@ -297,6 +298,7 @@ def test_constructor_only_stores_and_clone_copies_every_parameter():
         "rank": 4,
         "threshold": 1.5,
         "seen": "below",
+        "gaps": "mixed",
         "entry_range": (0, 2),
         "weights": None,
         "sigma": 0.5,

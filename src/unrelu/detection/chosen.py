@@ -10,16 +10,18 @@ import numpy as np
 from unrelu.base.budget import checkpoint
 from unrelu.base.errors import InputError
 from unrelu.detection.evidence import Evidence
-from unrelu.detection.models import MODELS, Fitted, Model, fitted, log_likelihood, outliers_of
+from unrelu.detection.models import MODELS, Fitted, Model, blur_of, fitted, log_likelihood, outliers_of
 from unrelu.model.detection import DetectionCurve, GapKind
 
-__all__ = ["KINDS", "Detection", "detected"]
+__all__ = ["KINDS", "Detection", "detected", "enough_to_tell"]
 
 KINDS: tuple[GapKind, ...] = ("censored", "mixed", "curve", "random")
 # A difference of scores from which on a model is called told from another: one is twenty times as likely.
 TOLD = 3.0
 # Entries of either sort that are needed to tell anything.
 FEWEST = 10
+# A curve that rises over less than this many times what blurs a level cannot be told from a wall.
+NARROW = 0.2
 
 
 @dataclass(frozen=True)
@@ -105,21 +107,29 @@ def detected(
     if side == "below":
         return detected(evidence.mirrored, kinds=kinds, level=None if level is None else -level).mirrored
     seen = evidence.seen
-    few = min(int(seen.sum()), int((~seen).sum()))
-    if few < FEWEST:
+    if not enough_to_tell(evidence):
+        few = min(int(seen.sum()), int((~seen).sum()))
         what = "unseen" if seen.sum() > few else "seen"
         raise InputError(
             f"how entries go unseen cannot be told from {few} {what} entries in rows that can be fitted, at least "
             f"{FEWEST} of them are needed; name threshold= and gaps='censored', or threshold=None"
         )
-    tried = []
-    for model in _worth_trying(evidence, set(kinds)):
+    allowed, tried = set(kinds), []
+    for model in _worth_trying(evidence, allowed):
         checkpoint()
         tried.append(_at_level(evidence, fitted(evidence, model), level))
+    if len(allowed) > 1:  # what rises over next to nothing is a wall
+        tried = [one for one in tried if not one.model.width or one.curve.width > NARROW * blur_of(evidence)]
     tried.sort(key=lambda one: -one.score)
     best = tried[0]
     share, ends = _by_chance(evidence, best.curve)
     return Detection(best, tuple(tried[1:]), share, ends)
+
+
+def enough_to_tell(evidence: Evidence) -> bool:
+    """Whether there are seen and unseen entries enough to tell what makes the difference."""
+    seen = int(np.sum(evidence.seen))
+    return min(seen, evidence.fit.size - seen) >= FEWEST
 
 
 def _worth_trying(evidence: Evidence, allowed: set[str]) -> list[Model]:

@@ -16,8 +16,10 @@ from unrelu.base.arrays import Floats, Indices
 
 __all__ = ["Edge", "edge_of"]
 
-# Of the lowest values, how many tell the rate just above the edge: at most, and of all of them.
-NEAR, SHARE, FEWEST = 200, 0.04, 8
+# Of the lowest values, how many tell the rate just above the edge: at most, of all of them, at least; and of how many.
+NEAR, SHARE, FEWEST, OF = 200, 0.04, 10, 40
+# At a wall there are at least so many to a unit as around the middle, relatively: a tail has fewer.
+DENSE = 0.25
 # As seldom as this a wall looks like none.
 DOUBT = 0.01
 # Fewer different values among the lowest than this share of them: they were rounded.
@@ -58,8 +60,8 @@ def edge_of(values: Floats) -> Edge | None:
     >>> edge_of(normal).sharp  # a tail thins out
     False
     """
-    count = int(min(NEAR, SHARE * values.size))
-    if count < FEWEST:
+    count = int(min(NEAR, max(SHARE * values.size, FEWEST)))
+    if values.size < OF:
         return None
     lowest = np.sort(np.partition(values, count)[: count + 1].astype(np.float64))
     distinct, often = np.unique(lowest, return_counts=True)
@@ -69,10 +71,16 @@ def edge_of(values: Floats) -> Edge | None:
     if not away[-1] > 0:
         return None
     # The distances before the last, in units of it, are uniform: k − 1 of them.
-    sharp = float(kstest(away[:-1] / away[-1], "uniform").pvalue) >= DOUBT
+    sharp = float(kstest(away[:-1] / away[-1], "uniform").pvalue) >= DOUBT and _dense(values, len(away) / away[-1])
     # (least − wall) times the rate is exponential, and the rate is known by k distances: their ratio is an F.
     reach = float(fisher.ppf(0.95, 2, 2 * len(away))) * float(away[-1]) / len(away)
     return Edge(float(lowest[0]), (float(lowest[0]) - reach, float(lowest[0])), sharp)
+
+
+def _dense(values: Floats, rate: float) -> bool:
+    """Whether values begin with as many to a unit as a wall leaves, compared with their middle half."""
+    low, high = np.quantile(values, [0.25, 0.75])
+    return bool(rate * (high - low) >= DENSE * values.size / 2)
 
 
 def _rounded(distinct: Floats, often: Indices) -> Edge:

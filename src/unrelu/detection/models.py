@@ -25,7 +25,7 @@ from unrelu.base.tolerances import (
 from unrelu.detection.evidence import Evidence
 from unrelu.model.detection import DetectionCurve, GapKind
 
-__all__ = ["MODELS", "Fitted", "Model", "fitted", "log_likelihood", "outliers_of"]
+__all__ = ["MODELS", "Fitted", "Model", "blur_of", "fitted", "log_likelihood", "outliers_of"]
 
 # The difference of two log-likelihoods that a 95 % interval of an edge allows: there the likelihood ends abruptly, and
 # the difference is exponential, not χ².
@@ -184,7 +184,7 @@ def _size(evidence: Evidence) -> float:
     return float(np.sqrt(np.mean(evidence.fit**2))) or 1.0
 
 
-def _unit(evidence: Evidence) -> float:
+def blur_of(evidence: Evidence) -> float:
     """How far noise and the errors of the fit blur a level."""
     size = float(np.hypot(evidence.sigma, np.median(evidence.error)))
     return max(size, MODELS_BLUR * _size(evidence))
@@ -192,7 +192,7 @@ def _unit(evidence: Evidence) -> float:
 
 def _smooth(evidence: Evidence, model: Model, first: DetectionCurve) -> DetectionCurve:
     """By minimising over all numbers at once."""
-    unit, size = _unit(evidence), _size(evidence)
+    unit, size = blur_of(evidence), _size(evidence)
 
     def made(x: Floats) -> DetectionCurve:
         rest = list(x[1:])
@@ -278,7 +278,7 @@ def _wall(evidence: Evidence, model: Model, first: DetectionCurve) -> DetectionC
 
 def _best_level(evidence: Evidence, curve: DetectionCurve, values: Floats) -> DetectionCurve:
     """The seen value that is the likeliest level."""
-    reach = 8 * _unit(evidence)
+    reach = 8 * blur_of(evidence)
     low, high = np.searchsorted(values, [curve.level - reach, curve.level + reach])
     low, high = max(int(low) - 1, 0), min(int(high), len(values) - 1)
     best = curve
@@ -321,7 +321,7 @@ def _shares(evidence: Evidence, model: Model, curve: DetectionCurve) -> Detectio
 
 def _edges(evidence: Evidence, curve: DetectionCurve) -> DetectionCurve:
     """How far the level may be from the best, on either side, as the likelihood has it."""
-    best, unit = log_likelihood(evidence, curve), _unit(evidence)
+    best, unit = log_likelihood(evidence, curve), blur_of(evidence)
     away = np.geomspace(MODELS_NEAREST * unit, max(FURTHEST * unit, _size(evidence) / 2), STEPS)
     ends = []
     for sign in (-1, 1):

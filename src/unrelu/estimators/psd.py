@@ -45,13 +45,14 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         gaps are filled with forecasts within their limits.
     threshold : "auto", float or None, default "auto"
         Every seen entry of X is on the side ``seen`` of it, every unseen one on the other. None: absence says
-        nothing. ``auto``: 0.0 if every seen entry is on the side ``seen`` of zero, else None. Also an array, a pair
-        or Limits as in :func:`unrelu.complete`.
+        nothing. ``auto``: found from the data, as in :func:`unrelu.complete`; None where there is none. Also an array,
+        a pair or Limits as there.
     seen : {"above", "below", "between", "outside"}, default "above"
+    gaps : {"censored", "mixed", "curve", "random", "auto"}, default "censored"
     entry_range : (least, most), optional
     weights : array of shape (n, 1), (1, n) or (n, n), optional
     sigma : float or array, optional
-        All three as in :func:`unrelu.complete`.
+        All from ``seen`` on as in :func:`unrelu.complete`.
     loss : {"auto", "observed", "one-sided", "censored"} or Loss, default "auto"
     method : str, Solver, Strategy or callable, default "auto"
         ``auto`` or a name in :data:`unrelu.solvers.METHODS`.
@@ -97,8 +98,8 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
     >>> M = points @ points.T
     >>> X = np.where(M >= 0, M, np.nan)          # only the non-negative entries were seen
     >>> completer = PSDCompleter(rank=2, random_state=0).fit(X[:60, :60])
-    >>> completer.threshold_
-    0.0
+    >>> bool(0 <= completer.threshold_ < 0.01)  # found from the data
+    True
     >>> filled = completer.transform(X[60:, :60])
     >>> bool(np.abs(filled - M[60:, :60]).max() < 1e-8)
     True
@@ -110,6 +111,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         *,
         threshold: Any = "auto",
         seen: str = "above",
+        gaps: str = "censored",
         entry_range: Any = None,
         weights: Any = None,
         sigma: Any = None,
@@ -124,6 +126,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         self.rank = rank
         self.threshold = threshold
         self.seen = seen
+        self.gaps = gaps
         self.entry_range = entry_range
         self.weights = weights
         self.sigma = sigma
@@ -303,13 +306,14 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
                 f"rank must be between 1 and n_samples={rows}, the size of the matrix, got {self.rank}; "
                 "lower rank, or fit more samples"
             )
-        threshold = self._chosen_threshold(values)
+        threshold = self._named_threshold()
         with passed_on():
             completion = complete(
                 Table(values, labels_of_samples(X)),
                 self.rank,
                 threshold=threshold,
                 seen=self.seen,
+                gaps=self.gaps,
                 entry_range=self.entry_range,
                 weights=self.weights,
                 sigma=self.sigma,
@@ -317,7 +321,9 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
                 **self._run_options(),
             )
         self._warn_unless_converged(completion.verdict)
-        self.threshold_ = threshold
+        curve = completion.detection
+        found = None if curve is None or not curve.certain else curve.level
+        self.threshold_ = completion.threshold if curve is None else found
         self.completion_ = replace(completion, source=None)
         self.factor_ = completion.factor
         self.rank_ = completion.rank
@@ -325,7 +331,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         self.n_iter_ = max(completion.history[-1].iteration, int(self.rank is None))
         return completion
 
-    def _chosen_threshold(self, X: Array) -> Any:
+    def _named_threshold(self) -> Any:
         if not isinstance(self.threshold, str):
             return self.threshold
         if self.threshold != "auto":
@@ -334,8 +340,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
             )
         if self.seen in ("between", "outside"):
             raise InputError(f"threshold must be a pair (low, high) for seen={self.seen!r}, got 'auto'")
-        lowest, highest = np.nanmin(X, initial=np.inf), np.nanmax(X, initial=-np.inf)
-        return 0.0 if (highest <= 0 if self.seen == "below" else lowest >= 0) else None
+        return self.threshold
 
     def _cells(self, values: Array) -> Measured:
         """What is known of the entries of new rows, by the limits of the fitted ones."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -10,9 +11,10 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from unrelu.auto.detected import Together
-from unrelu.base.errors import InputError, unknown_name
+from unrelu.base.errors import CompletionWarning, InputError, unknown_name
 from unrelu.data.observations import Observations
-from unrelu.detection.chosen import KINDS, Detection, detected
+from unrelu.data.terms import PAIRED, SIDES
+from unrelu.detection.chosen import KINDS, Detection, detected, enough_to_tell
 from unrelu.detection.edge import Edge, edge_of
 from unrelu.detection.evidence import Evidence, measured_once
 from unrelu.loop.history import Stop, Verdict, in_units
@@ -75,7 +77,7 @@ def with_gaps(door: Door, X: Any, said: dict[str, Any]) -> Any:
     if gaps == "random" or threshold is None:
         return _random(door, X, options)
     seen = door.read(X, threshold=None, unknown=options["unknown"])
-    if gaps == "censored":
+    if gaps == "censored" and seen.count < seen.room // (1 if seen.source.cut is None else 2):
         edge = _edge(seen, side)
         if edge is not None and edge.sharp:
             return _walled(door, X, options, _curve_of(edge, side), None)
@@ -84,8 +86,10 @@ def with_gaps(door: Door, X: Any, said: dict[str, Any]) -> Any:
         return alone
     evidence = evidence_of(alone, seen)
     known = None if is_auto(threshold) or gaps == "curve" else float(threshold)
-    # A level that is to be found is that of a wall; a few entries that are missing by chance must not move it.
-    kinds = KINDS if gaps == "auto" else ("censored", "mixed") if gaps == "censored" else (gaps,)
+    # A level that is to be found is that of a wall, if there is one; entries missing by chance must not move it.
+    kinds = KINDS if gaps == "auto" else ("censored", "mixed", "random") if gaps == "censored" else (gaps,)
+    if gaps in ("censored", "auto") and not enough_to_tell(evidence):
+        return _untold(alone, evidence)
     found = detected(evidence, side=side, kinds=kinds, level=known)
     if found.kind == "censored":
         return _walled(door, X, options, found.curve, found if gaps == "auto" else None)
@@ -96,7 +100,9 @@ def with_gaps(door: Door, X: Any, said: dict[str, Any]) -> Any:
 
 def _require_one_level(threshold: Any, gaps: str, side: Any) -> None:
     """Refuse what a curve with one level cannot say."""
-    if not isinstance(side, str) or side not in ("above", "below"):
+    if not isinstance(side, str) or side not in SIDES + PAIRED:
+        raise unknown_name("side seen", side, SIDES + PAIRED)
+    if side in PAIRED:
         raise InputError(
             f"threshold='auto' and gaps={gaps!r} are for entries seen 'above' or 'below' one level, got "
             f"seen={side!r}; name both thresholds and drop gaps="
@@ -145,17 +151,26 @@ def _random(door: Door, X: Any, options: dict[str, Any]) -> Any:
 def _walled(door: Door, X: Any, options: dict[str, Any], curve: DetectionCurve, found: Detection | None) -> Any:
     """With a wall at the level that was found; what was seen on the other side of it has no limit."""
     level: Any = curve.level
-    if curve.stray > 0 or curve.before_noise:
-        seen = door.read(X, threshold=None, unknown=options["unknown"])
-        cut = seen.source.cut
-        rows, cols = (slice(0, cut or seen.size), slice(cut or 0, seen.size))
-        values = seen.block(rows, cols)
-        stray = values < level if curve.side == "above" else values > level
+    seen = door.read(X, threshold=None, unknown=options["unknown"])
+    cut = seen.source.cut
+    values = seen.block(slice(0, cut or seen.size), slice(cut or 0, seen.size))
+    stray = values < level if curve.side == "above" else values > level
+    if stray.any():
         nowhere = np.inf if curve.side == "above" else -np.inf
-        level = np.where(stray | (stray.T if cut is None else False), nowhere, level) if stray.any() else level
+        level = np.where(stray | (stray.T if cut is None else False), nowhere, level)
     completion = door.complete(X, threshold=level, gaps="censored", **options)
     words = _words(curve, found)
     return _saying(replace(completion, detection=curve), words)
+
+
+def _untold(alone: Any, evidence: Evidence) -> Any:
+    """The fit that takes nothing from absence, because nothing can be told of that."""
+    unseen = int(np.sum(~evidence.seen))
+    if not unseen:
+        return _saying(alone, "nothing is missing that could show a threshold")
+    words = "too little was seen to find a threshold, so that absence is taken to say nothing"
+    warnings.warn(CompletionWarning(words, "name threshold= if it is known"), stacklevel=4)
+    return _saying(alone, words)
 
 
 def _told(alone: Any, found: Detection, *, asked: bool) -> Any:

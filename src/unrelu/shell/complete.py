@@ -19,6 +19,7 @@ from unrelu.loop.history import Stop
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
 from unrelu.model.losses import LOSSES
 from unrelu.results.completion import Completion
+from unrelu.results.moved import Moved, moved_by_threshold
 from unrelu.shell import options, outputs
 from unrelu.shell.answer import Answer
 from unrelu.shell.common import (
@@ -37,6 +38,7 @@ from unrelu.shell.forecasts import ForecastAnswer
 from unrelu.shell.help import values_of
 from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.reading import Brought, HowToRead
+from unrelu.shell.streams import say
 from unrelu.shell.table import Asked, table_completed
 from unrelu.shell.tables import TableAnswer
 from unrelu.solvers import METHODS, Solver
@@ -96,6 +98,14 @@ Pairs = Annotated[
         autocompletion=values_of(*PAIRS),
     ),
 ]
+Sensitivity = Annotated[
+    bool,
+    typer.Option(
+        "--sensitivity",
+        metavar=options.FLAG,
+        help="Also say how much completed entries move when the threshold moves within what the data allow.",
+    ),
+]
 RECTANGULAR = "rectangular"
 Structure = Annotated[
     str | None,
@@ -119,6 +129,7 @@ def complete_command(
     no_threshold: options.NoThreshold = False,
     seen: options.Seen = "above",
     unknown: options.Unknown = None,
+    gaps: options.Gaps = "censored",
     entry_range: options.EntryRange = None,
     weights: options.Weights = None,
     sigma: options.Sigma = None,
@@ -144,6 +155,7 @@ def complete_command(
     pairs: Pairs = "auto",
     structure: Structure = None,
     table: options.AsTable = False,
+    sensitivity: Sensitivity = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> int:
@@ -160,16 +172,20 @@ def complete_command(
     asked: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter)
     if named is None and brought.rectangular:
         _refuse_without_rank(dict(structure=structure, weights=weights, sigma=sigma, truth=truth, tol=tol, fit=fit))
-        _refuse_without_rank(asked | dict(pairs=pairs))
+        _refuse_without_rank(asked | dict(pairs=pairs, gaps=None if gaps == "censored" else gaps))
+        _refuse_without_rank(dict(sensitivity=sensitivity))
         terms = Asked(None, None if threshold is None else limit, seen, unknown, within, seed=rng, seconds=seconds)
         return table_completed(brought, files, terms, quiet=quiet, as_json=as_json)
     matrix, doubts = brought.matrix(), told(brought, None if unknown else limit, seen, quiet=quiet, as_json=as_json)
     asked |= dict(tol=_rule(method, tol, brought.read, seconds), **_beside(matrix, weights, noise, unknown, truth))
-    asked |= dict(threshold=brought.read.limits or numbers_beside(matrix, limit), seen=seen, rng=rng)
+    asked |= dict(threshold=brought.read.limits or numbers_beside(matrix, limit), seen=seen, gaps=gaps, rng=rng)
     wanted = _Wanted(seconds, keep_undetermined, mask_out, pairs, structure, as_json)
     answer, notes = _answered(brought, named, asked | dict(entry_range=within), wanted, silent=quiet or as_json)
+    moved = None if not sensitivity else _moved(brought, named, asked, answer, wanted)
     files.write(answer, matrix, fit=fit)
     files.tell(answer, brought.read, doubts + notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
+    if moved is not None and not quiet:
+        say(str(moved))
     return ended(answer.verdict, quiet)
 
 
@@ -238,6 +254,15 @@ def _completed(brought: Brought, rank: int | None, asked: dict[str, Any], wanted
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     return completion
+
+
+def _moved(brought: Brought, rank: int | None, asked: dict[str, Any], answer: Any, wanted: _Wanted) -> Moved:
+    """How much the answer hangs on the threshold."""
+    shown = shown_table(brought.read, as_json=wanted.as_json)
+    door = complete_rectangular if brought.rectangular else complete
+    options_of = {name: value for name, value in asked.items() if name not in ("threshold", "gaps", "truth")}
+    with kept_warnings():
+        return moved_by_threshold(door, shown, answer.completion, {"rank": rank, **options_of})
 
 
 def _rule(method: str, tol: float | None, table: Table, seconds: float | None) -> float | StoppingRule | None:

@@ -11,6 +11,7 @@ import typer
 from unrelu.base.errors import InputError, is_number
 from unrelu.base.printable import printable
 from unrelu.io.pairs import LAYOUTS
+from unrelu.results.gaps import GAPS
 from unrelu.shell.help import values_of
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
@@ -52,9 +53,9 @@ AutoRank = Annotated[
 Threshold = Annotated[
     str | None,
     typer.Option(
-        metavar="NUMBER|FILE",
-        help="Every seen entry is on the seen side of this value; two with a comma for --seen between and outside; or "
-        "a file with one per row, per column or per entry.",
+        metavar="NUMBER|FILE|auto",
+        help="Every seen entry is on the seen side of this value; two with a comma for --seen between and outside; a "
+        "file with one per row, per column or per entry; or auto: found from the data.",
         show_default="0",
     ),
 ]
@@ -83,6 +84,15 @@ Sigma = Annotated[
 ]
 EntryRange = Annotated[
     str | None, typer.Option(metavar="LEAST,MOST", help="Every entry lies between these two numbers, such as 0,1.")
+]
+Gaps = Annotated[
+    str,
+    typer.Option(
+        metavar=NAME,
+        help="Why entries are missing: censored (they lie beyond the threshold), random, mixed (some for either "
+        "reason), curve (the chance to be seen rises with the value), or auto (whichever is likeliest).",
+        autocompletion=values_of(*GAPS),
+    ),
 ]
 NoThreshold = Annotated[
     bool, typer.Option("--no-threshold", metavar=FLAG, help="Absence says nothing about the value.")
@@ -139,12 +149,14 @@ AsJson = Annotated[
 ]
 
 
-def checked_threshold(threshold: str | None, no_threshold: bool) -> float | tuple[float, ...] | Path | None:
-    """What the two options say together: a number, a pair, a file, or None if absence says nothing."""
+def checked_threshold(threshold: str | None, no_threshold: bool) -> float | tuple[float, ...] | Path | str | None:
+    """What the two options say together: a number, a pair, a file, auto, or None if absence says nothing."""
     if no_threshold and threshold is not None:
         raise InputError("--threshold and --no-threshold contradict each other; give one of them")
     if no_threshold or threshold is None:
         return None if no_threshold else 0.0
+    if threshold.strip() == AUTO:
+        return AUTO
     numbers = _numbers_or_file("--threshold", threshold)
     return numbers[0] if isinstance(numbers, tuple) and len(numbers) == 1 else numbers
 

@@ -1,0 +1,97 @@
+"""``unrelu inspect``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unrelu.base.errors import InputError
+from unrelu.diagnose import diagnose
+from unrelu.io.disk import check_target, replacing
+from unrelu.results.diagnosis import Diagnosis
+from unrelu.shell import options
+from unrelu.shell.common import DONE, guarded, mask_beside, shown_table, watching
+from unrelu.shell.outputs import PICTURES
+from unrelu.shell.reading import HowToRead, named
+from unrelu.shell.streams import deliver
+
+__all__ = ["inspect_command"]
+
+Plot = Annotated[
+    Path | None,
+    typer.Option(metavar=options.FILE, help="Where to draw it: .png, .svg or .pdf."),
+]
+Seed = Annotated[int, typer.Option(metavar=options.COUNT, help="Seed; the same seed gives the same answer.")]
+Threshold = Annotated[
+    str,
+    typer.Option(
+        metavar="NUMBER|auto", help="Beyond which entries go unseen, if it is known; auto: found from the data."
+    ),
+]
+
+
+@guarded
+def inspect_command(
+    file: options.File,
+    rank: options.AutoRank = options.AUTO,
+    threshold: Threshold = options.AUTO,
+    seen: options.Seen = "above",
+    unknown: options.Unknown = None,
+    missing: options.Missing = None,
+    header: options.Header = None,
+    labels: options.Labels = None,
+    layout: options.Layout = None,
+    table: options.AsTable = False,
+    plot: Plot = None,
+    seed: Seed = 0,
+    as_json: options.AsJson = False,
+) -> int:
+    """Say what a matrix looks like, why entries are missing, and which command that leads to."""
+    level = _level(threshold)
+    if plot is not None:
+        check_target(plot, inputs=[file], accepted=PICTURES)
+    brought = HowToRead(header, labels, missing, layout, table, texts=True).read(file)
+    brought.tell(silent=as_json)
+    if brought.read.limits is not None:
+        raise InputError(
+            f"{named(file).name} says itself where its entries go unseen, in its cells; unrelu table completes it so"
+        )
+    shown = shown_table(brought.read, as_json=as_json)
+    with watching(as_json):
+        mask = None if unknown is None else mask_beside(brought.matrix(), unknown)
+        found = diagnose(
+            shown,
+            options.checked_rank(rank),
+            threshold=level,
+            seen=seen,
+            unknown=mask,
+            rng=options.checked_seed(seed),
+        )
+    command = found.command(str(file))
+    if plot is not None:
+        _draw(found, plot)
+    if as_json:
+        deliver(json.dumps({**found.as_dict(), "command": command}))
+    else:
+        deliver("\n".join([*found.sentences(), "", "Recommended:", f"  {command}"]))
+    return DONE
+
+
+def _level(threshold: str) -> float | str:
+    """A number, or auto."""
+    if threshold.strip() == options.AUTO:
+        return options.AUTO
+    numbers = options.numbers_in(threshold)
+    if numbers is None or len(numbers) != 1:
+        raise InputError(f"--threshold: expected one number or auto, got {threshold!r}")
+    return numbers[0]
+
+
+def _draw(found: Diagnosis, plot: Path) -> None:
+    from unrelu.show.diagnosis import drawn
+
+    with replacing(plot) as temporary:
+        drawn(found).savefig(temporary, format=plot.suffix.lstrip(".") or "png", dpi=150)

@@ -178,7 +178,7 @@ class _Asked:
         none, with the wall that the seen values show.
         """
         wall = None if edge is None or not edge.sharp else edge.level if self.seen == "above" else -edge.level
-        rank = self._rank(observations, wall) if self.rank is None else self.rank
+        rank = self._rank(observations) if self.rank is None else self.rank
         if rank is None:
             completion = self._tried(X, None, threshold=wall if self._auto else self.threshold)
             return completion, *self._detected(completion, observations, counted)
@@ -194,14 +194,15 @@ class _Asked:
             found = self._tried(X, rank, threshold="auto", gaps=kind)
         return (alone if found is None else found), detection, untold
 
-    def _rank(self, observations: Observations, wall: float | None) -> int | None:
+    def _rank(self, observations: Observations) -> int | None:
         """The rank that leaves only noise, or only rounding, of the seen entries; None if none does.
 
-        With the wall, if the values show one, and if that leads nowhere with nothing taken from absence.
+        As if all that is unseen were beyond all that was seen; if that leads nowhere, with nothing taken from absence.
         """
         posed = PSDProblem if self.square else RectangularProblem
-        tried = [] if wall is None else [with_unseen(observations, wall, self.seen)]
-        for told in (*tried, observations):
+        values = measured_once(observations)
+        wall = float(values.min(initial=np.inf) if self.seen == "above" else values.max(initial=-np.inf))
+        for told in (with_unseen(observations, wall, self.seen), observations):
             phase("looking for a rank")
             rank = Climb(told, posed).ladder().rank
             if rank is not None:

@@ -10,6 +10,8 @@ from unrelu.results.diagnosis import Diagnosis
 
 __all__ = ["drawn", "plot_detection"]
 
+# Log-likelihoods that are drawn, at most.
+WORST = 50.0
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#888888"
 
 
@@ -54,6 +56,7 @@ def drawn(found: Diagnosis) -> Any:
     spectrum.semilogy(np.arange(1, len(values) + 1), values, "o-", color=BLUE)
     spectrum.set_xlabel("eigenvalue of the fit" if found.shape[0] == found.shape[1] else "singular value of the fit")
     spectrum.set_ylabel("size")
+    spectrum.xaxis.get_major_locator().set_params(integer=True)
     if found.detection is None:
         for ax in (detection, kinds):
             ax.set_axis_off()
@@ -61,7 +64,14 @@ def drawn(found: Diagnosis) -> Any:
         return figure
     plot_detection(found.detection.curve, detection)
     scores = found.detection.scores()
-    names = list(scores)
-    kinds.barh(names, [max(scores[name], -50.0) for name in names], color=[ORANGE, *[GREY] * (len(names) - 1)])
-    kinds.set_xlabel("log-likelihood less that of the likeliest kind (at −50 or below)")
+    names = sorted(scores, key=lambda name: scores[name])
+    for height, name in enumerate(names):
+        worse = -scores[name]
+        kinds.barh([height], [min(worse, WORST)], color=GREY)
+        told = "likeliest" if worse == 0 else f"e^{worse:.0f} times less likely"
+        kinds.text(min(worse, WORST) + 1, height, told, va="center", color=ORANGE if worse == 0 else "black")
+    kinds.set_yticks(range(len(names)), names)
+    kinds.set_xlim(0, 2 * WORST)
+    kinds.set_xticks([])
+    kinds.set_title("why entries are missing")
     return figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,7 @@ def diagnose(
     >>> bool(low <= 0.25 <= high)
     True
     >>> found.recommended
-    'unrelu.complete(X, threshold=0.25)'
+    'unrelu.complete(X, rank=2, threshold=0.25)'
     """
     if seen not in ("above", "below"):
         raise unknown_name("side seen", seen, ["above", "below"])
@@ -192,7 +192,11 @@ class _Asked:
             found = self._tried(X, self.rank, threshold=self._level(detection))
         else:
             found = self._tried(X, rank, threshold="auto", gaps=kind)
-        return (alone if found is None else found), detection, untold
+        # A rank that leaves only noise is one, also where a rehearsal would rather have another model.
+        named = found is None or (not found.verdict.determines and alone is not None and alone.verdict.determines)
+        if named and alone is not None and found is not None:
+            alone = replace(alone, rehearsal=found.rehearsal)
+        return (alone if named else found), detection, untold
 
     def _rank(self, observations: Observations) -> int | None:
         """The rank that leaves only noise, or only rounding, of the seen entries; None if none does.
@@ -275,7 +279,8 @@ class _Asked:
         else:
             options = {"threshold": None}
         options |= {} if self.seen == "above" else {"seen": self.seen}
-        if rank is not None and (not self.square or kind in ("mixed", "curve")):
+        by_itself = (completion is not None and completion.threshold is not None) or kind == "random"
+        if rank is not None and (not self.square or not by_itself):
             options = {"rank": rank, **options}
         return {"function": function, "options": options}
 

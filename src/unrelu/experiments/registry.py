@@ -12,8 +12,9 @@ from unrelu.experiments.sensitivity import FigureSensitivity
 
 __all__ = ["EXPERIMENTS", "chosen"]
 
+EXTRAS = (TableFamilies(), FigureSensitivity())
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (*TableClaims.needs, TableClaims(), TableFamilies(), FigureSensitivity())
+    experiment.name: experiment for experiment in (*TableClaims.needs, TableClaims(), *EXTRAS)
 }
 ALL = "all"
 

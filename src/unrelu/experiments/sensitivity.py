@@ -79,9 +79,9 @@ class FigureSensitivity(Experiment):
         "shares": [0.1, 0.25, 0.5, 0.75, 1.0],
         "starts": list(STARTS),
         "losses": list(LOSSES),
-        "most": 60,
+        "most": 40,
     }
-    quick: ClassVar[Sizes] = {"trials": 2, "n": 100, "r": 3, "offsets": [-1.0, -0.1, 0.0, 1.0], "shares": [0.1, 0.5]}
+    quick: ClassVar[Sizes] = {"trials": 1, "sigmas": [0.1], "offsets": [-1.0, -0.1, 0.0, 1.0], "shares": [0.1, 0.5]}
     extra = True
 
     def tasks(self, sizes: Sizes) -> list[Task]:

@@ -6,95 +6,101 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unrelu.experiments.drawing import LOOKS, Look, figure, legend_below, quartile_line
-from unrelu.experiments.sensitivity_groups import Groups
+from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_line
+from unrelu.experiments.sensitivity_groups import Groups, signed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["draw"]
 
-REFUSED = "#eceff2"
-YARDSTICK = Look("#8a8f98", "-", "")
-# Offsets below this are drawn on a linear scale, so that 0 has a place between small ones of either sign.
-LINEAR = 0.03
+REFUSED = "#e9edf1"
+YARDSTICK = "#c3c9d2"
+# Curves lie on each other where the start does not matter: each is moved aside by this much of the way to the next
+# place, so that all of them can be seen.
+ASIDE = 0.09
+# A logarithmic axis has no zero: that is drawn at rounding.
+ROUNDING = 1e-17
+LABELS = {
+    "threshold": "stated − true threshold, in rms entries",
+    "censored": "random gaps, all told as censored",
+    "unknown": "random gaps, all told as unknown",
+}
 
 
 def draw(groups: Groups, sigma: float) -> Figure:
     """One noise level: threshold above, gaps told as censored below it, then gaps told as unknown and the side."""
     losses = groups.sizes["losses"]
-    drawn = figure(3.2 * max(len(losses), 2), 9.0)
-    grid = drawn.add_gridspec(3, max(len(losses), 2))
-    first = None
-    for row, told in enumerate(("threshold", "censored")):
-        for column, loss in enumerate(losses):
-            first = drawn.add_subplot(grid[row, column], sharey=first)
-            _curves(first, groups, told, sigma, loss)
-            first.set_title(f"loss {loss}", fontsize="medium")
-            if column == 0:
-                first.set_ylabel("error against M*")
-    unknown = drawn.add_subplot(grid[2, 0], sharey=first)
+    drawn = figure(1.2 + 3.1 * max(len(losses), 2), 9.6)
+    parts: Any = drawn.subfigures(2, 1, height_ratios=[2.0, 1.1])
+    upper, lower = parts
+    panels = upper.subplots(2, len(losses), squeeze=False)
+    for row, told in zip(panels, ("threshold", "censored"), strict=True):
+        for ax, loss in zip(row, losses, strict=True):
+            _curves(ax, groups, told, sigma, loss)
+            ax.set_title(f"loss {loss}", fontsize="medium")
+            ax.tick_params(labelleft=ax is row[0])
+        row[0].set_ylabel("error against M*")
+    unknown, sides = lower.subplots(1, 2, width_ratios=[1.0, 1.25])
     _curves(unknown, groups, "unknown", sigma, None)
     unknown.set_title("every loss", fontsize="medium")
     unknown.set_ylabel("error against M*")
-    _sides(drawn.add_subplot(grid[2, 1:]), groups, sigma)
-    if first is not None:
-        legend_below(drawn, first, 4)
+    _sides(sides, groups, sigma)
+    legend_below(drawn, panels[1, 0], 4)
     return drawn
 
 
 def _curves(ax: Any, groups: Groups, told: str, sigma: float, loss: str | None) -> None:
-    """A curve for each start."""
+    """A curve for each start, over places that are equally far apart."""
     places = groups.places(told)
-    ax.set_yscale("log")
+    x = np.arange(len(places))
+    if told == "threshold" and places[-1] > 0:
+        ax.axvspan(places.index(0.0) + 0.5, len(places), color=REFUSED, zorder=0)
+    ax.set(yscale="log", ylim=_ends(groups, sigma))
     ax.grid(alpha=0.3)
-    if told == "threshold":
-        _offsets(ax, places)
-    else:
-        ax.set_xlabel(f"share of random gaps, told as {told}")
-    if told == "censored" and loss is not None:
-        marked = [groups.some("marked", at, sigma, loss) for at in places]
-        known = [(at, some[-1].median) for at, some in zip(places, marked, strict=True) if some and some[-1].errors]
-        if known:
-            ax.plot(*np.maximum(np.array(known).T, 1e-17), label="random gaps marked", linewidth=5, color="#c9ced6")
-    for look, start in zip(LOOKS, groups.sizes["starts"], strict=False):
+    starts = groups.sizes["starts"]
+    if told == "censored":
+        marked = [groups.some("marked", at, sigma, loss, starts[-1]) for at in places]
+        line = np.array([(k, some[0].median) for k, some in enumerate(marked) if some and some[0].errors])
+        if len(line) > 1:
+            heights = np.maximum(line[:, 1], ROUNDING)
+            ax.plot(line[:, 0], heights, label="random gaps marked", linewidth=6, color=YARDSTICK, zorder=1)
+    for k, start in enumerate(starts):
         some = [groups.some(told, at, sigma, loss, start) for at in places]
         errors = [group[0].errors if group else [] for group in some]
-        quartile_line(ax, places, errors, look, start)
+        aside = ASIDE * (k - (len(starts) - 1) / 2)
+        quartile_line(ax, list(x + aside), errors, LOOKS[k % len(LOOKS)], start)
+    ax.set_xlim(-0.6, len(places) - 0.4)
+    ax.set_xticks(x, [signed(at) if told == "threshold" else f"{at:.0%}" for at in places])
+    ax.set_xlabel(LABELS[told])
 
 
-def _offsets(ax: Any, places: list[float]) -> None:
-    ax.set_xscale("symlog", linthresh=LINEAR, linscale=0.6)
-    ax.set_xticks(places, [f"{at:g}".replace("-", "−") for at in places], fontsize="small", rotation=45)
-    ax.set_xticks([], minor=True)
-    ax.set_xlabel("stated − true threshold, in rms entries")
-    above = [at for at in places if at > 0]
-    if above:
-        low, high = ax.get_xlim()
-        edge = min(above) / 2
-        ax.axvspan(edge, 2 * max(above), color=REFUSED, zorder=0)
-        ax.set_xlim(min(low, 1.4 * min(places)), min(2 * max(above), max(high, 1.4 * max(above))))
+def _ends(groups: Groups, sigma: float) -> tuple[float, float]:
+    """One scale for all panels, with room at both ends."""
+    errors = [max(error, ROUNDING) for group in groups.some(sigma=sigma) for error in group.errors] or [1.0]
+    room = 1.5 if max(errors) < 1e6 * min(errors) else 10.0
+    return min(errors) / room, max(errors) * room
 
 
 def _sides(ax: Any, groups: Groups, sigma: float) -> None:
     """The right side and the wrong one, a line for each loss and start."""
-    losses, starts = groups.sizes["losses"], groups.sizes["starts"]
-    names, place = [], 0
-    ax.set_facecolor(REFUSED)
-    for loss in losses:
-        for look, start in zip(LOOKS, starts, strict=False):
+    names: list[str] = []
+    for loss in groups.sizes["losses"]:
+        for k, start in enumerate(groups.sizes["starts"]):
             wrong = groups.one("side", 0.0, sigma, loss, start)
             right = groups.one("threshold", 0.0, sigma, loss, start)
             if wrong is None or right is None or not (wrong.errors and right.errors):
                 continue
-            ends = np.maximum([right.median, wrong.median], 1e-17)
+            look, place = LOOKS[k % len(LOOKS)], len(names)
+            ends = np.maximum([right.median, wrong.median], ROUNDING)
             ax.plot(ends, [place, place], color=look.color, linewidth=1.2)
-            ax.plot(ends[:1], [place], look.marker, color=look.color, markerfacecolor="white", markersize=5)
             ax.plot(ends[1:], [place], look.marker, color=look.color, markersize=5)
+            ax.plot(ends[:1], [place], look.marker, color=look.color, markerfacecolor="none", markersize=7)
             names.append(f"{loss}, {start}")
-            place += 1
+    ax.set_facecolor(REFUSED)
     ax.set_xscale("log")
     ax.set_yticks(range(len(names)), names, fontsize="x-small")
-    ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.set_xlabel("error against M*: right side (hollow), wrong side (filled)")
-    ax.grid(axis="x", alpha=0.5, color="white")
+    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
+    ax.set_title("the side misstated", fontsize="medium")
+    ax.set_xlabel("error against M*: right side hollow, wrong side filled")
+    ax.grid(axis="x", alpha=0.8, color="white")

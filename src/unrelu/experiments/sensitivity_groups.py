@@ -9,7 +9,7 @@ import numpy as np
 
 from unrelu.experiments.base import Cell, Row, Sizes, Table, numbers
 
-__all__ = ["Group", "Groups", "tables"]
+__all__ = ["Group", "Groups", "signed", "tables"]
 
 TOLD = {
     "threshold": "a threshold off by",
@@ -113,7 +113,7 @@ def tables(name: str, groups: Groups) -> tuple[Table, ...]:
             [
                 {
                     **_named(*line),
-                    **{_signed(at): _median(groups, "threshold", at, line) for at in groups.places("threshold")},
+                    **{signed(at): _median(groups, "threshold", at, line) for at in groups.places("threshold")},
                     "wrong side": _median(groups, "side", 0.0, line),
                 }
                 for line in groups.lines("threshold")
@@ -141,7 +141,8 @@ def _named(sigma: float, loss: str, start: str) -> dict[str, Cell]:
     return {"σ": sigma, "loss": loss, "start": start}
 
 
-def _signed(at: float) -> str:
+def signed(at: float) -> str:
+    """By how much a threshold is off, as it is printed."""
     return f"{at:+g}".replace("-", "−") if at else "0"
 
 

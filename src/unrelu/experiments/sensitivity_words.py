@@ -12,148 +12,109 @@ __all__ = ["AS_LIMITS", "sentences"]
 AS_LIMITS = "what is drawn there is the same statement made of the unseen entries alone"
 # Without noise a fit is as good as another if both are below this.
 RECOVERED = 1e-6
-# A median error is worse than another if it is more than so many times as large.
+# An error is worse than another if it is more than so many times as large.
 WORSE = 2.0
 
 
 def sentences(groups: Groups) -> tuple[str, ...]:
-    """One thought each, for every noise level; those of which nothing was run are left out."""
-    found: list[str] = []
-    for sigma in groups.sizes["sigmas"]:
-        of_level = [
-            _truth(groups, sigma),
-            _too_low(groups, sigma),
-            _too_high(groups, sigma),
-            _side(groups, sigma),
-            _by_start(groups, sigma),
-            _gaps_as_censored(groups, sigma),
-            _gaps_as_unknown(groups, sigma),
-        ]
-        found += [f"σ = {sigma:g}. {sentence}" for sentence in of_level if sentence]
-    return (*found, *_noticed(groups))
+    """What follows, a paragraph for each statement; those of which nothing was run are left out.
 
-
-def _truth(groups: Groups, sigma: float) -> str:
-    """From which starts the truth is enough."""
-    words = []
-    for loss in groups.sizes["losses"]:
-        at_truth = _measured(groups.some("threshold", 0.0, sigma, loss))
-        if at_truth:
-            least = min(group.median for group in at_truth)
-            astray = [group for group in at_truth if _worse(group.median, least)]
-            words.append(f"{loss} {_span(_without(at_truth, astray))}{_but(astray)}")
-    return f"Told the truth: {'; '.join(words)}." if words else ""
-
-
-def _too_low(groups: Groups, sigma: float) -> str:
-    """By how much the nearest and the farthest threshold below the true one cost, and whether starts differ."""
+    Examples
+    --------
+    >>> row = {"told": "threshold", "at": 0.0, "sigma": 0.0, "loss": "observed", "error": 0.0, "answered": True}
+    >>> rows = [{**row, "start": "clique"}, {**row, "start": "tailored", "error": 0.5}]
+    >>> sizes = {"sigmas": [0.0], "losses": ["observed"], "starts": ["tailored", "clique"]}
+    >>> sentences(Groups.of(sizes, rows))
+    ('Told the truth. At σ = 0: observed exact, but 0.5 from tailored.',)
+    """
     below = [at for at in groups.places("threshold") if at < 0]
-    return " ".join(
-        f"Threshold too low by {-at:g} rms entries: {_by_loss(groups, 'threshold', at, sigma)}."
-        for at in dict.fromkeys([*below[-1:], *below[:1]])
-    )
-
-
-def _too_high(groups: Groups, sigma: float) -> str:
     above = [at for at in groups.places("threshold") if at > 0]
-    if not above:
-        return ""
-    some = [group for at in above for group in groups.some("threshold", at, sigma)]
-    words = "; ".join(f"by {at:g}: {_by_loss(groups, 'threshold', at, sigma)}" for at in above)
-    return f"Threshold too high: {_refusals(some)}. Said of the unseen entries alone, {words}."
+    shares = [at for at in groups.places("censored") if at > 0]
+    found = [_levels(groups, "Told the truth.", "threshold", 0.0)]
+    for at in _ends(below[::-1]):
+        found.append(_levels(groups, f"Threshold too low by {-at:g} rms entries.", "threshold", at))
+    for at in _ends(above):
+        words = f"Threshold too high by {at:g} rms entries: {_refusals(groups.some('threshold', at))}."
+        found.append(_levels(groups, words, "threshold", at))
+    found += [
+        _levels(groups, f"Wrong side: {_refusals(groups.some('side'))}.", "side", 0.0),
+        _by_start(groups),
+        *(_levels(groups, f"{at:.0%} of the gaps random, all told as censored.", "censored", at) for at in shares[:1]),
+        *(_levels(groups, "The same with the random ones marked.", "marked", at) for at in shares[:1]),
+        *_as_unknown(groups),
+        _noticed(groups),
+    ]
+    return tuple(sentence for sentence in found if sentence)
 
 
-def _side(groups: Groups, sigma: float) -> str:
-    some = groups.some("side", sigma=sigma)
-    if not some:
-        return ""
-    return f"Wrong side: {_refusals(some)}. Said of the unseen alone: {_by_loss(groups, 'side', 0.0, sigma)}."
+def _ends(places: Sequence[float]) -> list[float]:
+    """The first and the last, if they are two."""
+    return list(dict.fromkeys([*places[:1], *places[-1:]]))
 
 
-def _by_start(groups: Groups, sigma: float) -> str:
+def _levels(groups: Groups, words: str, told: str, at: float) -> str:
+    """At every noise level each loss with its errors over the starts, those that stand out by name."""
+    parts = []
+    for sigma in groups.sizes["sigmas"]:
+        by_loss = [(loss, _measured(groups.some(told, at, sigma, loss))) for loss in groups.sizes["losses"]]
+        told_of = "; ".join(f"{loss} {_spread(some)}" for loss, some in by_loss if some)
+        if told_of:
+            parts.append(f"At σ = {sigma:g}: {told_of}.")
+    return " ".join([words, *parts]) if parts else ""
+
+
+def _by_start(groups: Groups) -> str:
     """With the loss that does not listen, what is said enters by the start alone."""
-    wrong = [g for told in ("threshold", "side", "censored") for g in groups.some(told, sigma=sigma, loss="observed")]
     moved: dict[str, bool] = {}
-    for group in _measured(wrong):
-        base = groups.truth(group)
-        if base is not None and base.errors and group != base:
-            moved[group.start] = moved.get(group.start, False) or _apart(group.median, base.median)
+    for told in ("threshold", "side"):
+        for group in _measured(groups.some(told, loss="observed")):
+            base = groups.truth(group)
+            if base is not None and base.errors and group != base:
+                moves = _worse(group.median, base.median) or _worse(base.median, group.median)
+                moved[group.start] = moved.get(group.start, False) or moves
     if not moved:
         return ""
-    hang = [start for start, moves in moved.items() if moves]
-    free = [start for start, moves in moved.items() if not moves]
+    hang, free = [s for s in moved if moved[s]], [s for s in moved if not moved[s]]
     return (
         "The loss observed does not listen to what is said, so that only the start can carry it into the answer. "
-        + (f"Some wrong statement moves the error from {_and(hang)}" if hang else "No wrong statement moves the error")
-        + (f"; none does from {_and(free)}." if hang and free else ".")
+        + (f"Some wrong threshold or side changes the error from {_and(hang)}" if hang else "No start does")
+        + (f", none that from {_and(free)}." if hang and free else ".")
     )
 
 
-def _gaps_as_censored(groups: Groups, sigma: float) -> str:
-    shares = [at for at in groups.places("censored") if at > 0]
-    return " ".join(
-        f"{at:.0%} of the gaps random, all told as censored: {_by_loss(groups, 'censored', at, sigma)}"
-        f"{_yardstick(groups, at, sigma)}."
-        for at in dict.fromkeys([*shares[:1], *(at for at in shares if at == 0.5)])
-    )
+def _as_unknown(groups: Groups) -> list[str]:
+    """The reverse, at the share where it says least of what is known and at the one where it is the whole truth."""
+    parts = []
+    for at in _ends(groups.places("unknown")):
+        for sigma in groups.sizes["sigmas"]:
+            some = _measured(groups.some("unknown", at, sigma))
+            if some:
+                parts.append(f"At σ = {sigma:g}, {at:.0%} of the gaps random: {_spread(some)}.")
+    return [" ".join(["All gaps told as unknown.", *parts])] if parts else []
 
 
-def _yardstick(groups: Groups, at: float, sigma: float) -> str:
-    marked = _measured(groups.some("marked", at, sigma))
-    return f"; with the random ones marked {_span(marked)}" if marked else ""
-
-
-def _gaps_as_unknown(groups: Groups, sigma: float) -> str:
-    """The reverse: up to which share each start goes astray when nothing is said."""
-    words = []
-    for start in groups.sizes["starts"]:
-        some = _measured(groups.some("unknown", sigma=sigma, start=start))
-        if some:
-            least = min(group.median for group in some)
-            astray = [f"{group.at:.0%}" for group in some if _worse(group.median, least)]
-            words.append(f"{start} {'astray at ' + _and(astray) if astray else 'never'}")
-    if not words:
-        return ""
-    return (
-        "All gaps told as unknown, which is true but says less than is known; the starts go astray at these shares of "
-        f"random gaps: {'; '.join(words)}."
-    )
-
-
-def _noticed(groups: Groups) -> list[str]:
+def _noticed(groups: Groups) -> str:
     """Whether the verdict notices: of what is worse than with the truth, how much was called an answer."""
     wrong = []
     for group in groups.every:
         base = groups.truth(group)
-        if group.told != "marked" and base is not None and base.errors and group.errors and group != base:
+        if group.told != "marked" and base is not None and base.errors and group != base:
             wrong += [row for row in group.rows if row["error"] is not None and _worse(row["error"], base.median)]
     if not wrong:
-        return []
+        return ""
     called = sum(row["answered"] for row in wrong)
-    return [
+    return (
         f"Of {len(wrong)} fits with more than {WORSE:g} times the error that the same loss and start have with the "
         f"truth, {called} ({called / len(wrong):.0%}) were called an answer by their verdict."
-    ]
+    )
 
 
-def _by_loss(groups: Groups, told: str, at: float, sigma: float) -> str:
-    """Each loss with its errors over the starts, those that stand out by name."""
-    words = []
-    for loss in groups.sizes["losses"]:
-        some = _measured(groups.some(told, at, sigma, loss))
-        if some:
-            least = min(group.median for group in some)
-            apart = [group for group in some if _worse(group.median, least)]
-            words.append(f"{loss} {_span(_without(some, apart))}{_but(apart)}")
-    return "; ".join(words)
-
-
-def _but(astray: Sequence[Group]) -> str:
-    return f", but {_span(astray)} from {_and([group.start for group in astray])}" if astray else ""
-
-
-def _without(some: Iterable[Group], others: Sequence[Group]) -> list[Group]:
-    return [group for group in some if group not in others]
+def _spread(some: Sequence[Group]) -> str:
+    """The errors of starts that do as well as the best of them, then those of the others by name."""
+    least = min(group.median for group in some)
+    astray = [group for group in some if _worse(group.median, least)]
+    good = [group for group in some if group not in astray]
+    return _span(good) + (f", but {_span(astray)} from {_and([group.start for group in astray])}" if astray else "")
 
 
 def _measured(some: Iterable[Group]) -> list[Group]:
@@ -172,13 +133,9 @@ def _worse(error: float, than: float) -> bool:
     return error > WORSE * max(than, RECOVERED)
 
 
-def _apart(one: float, other: float) -> bool:
-    return _worse(one, other) or _worse(other, one)
-
-
 def _refusals(some: Sequence[Group]) -> str:
     refused, trials = sum(group.refused for group in some), sum(len(group.rows) for group in some)
-    return f"{refused} of {trials} calls as stated are refused"
+    return f"{refused} of {trials} calls are refused as stated, and go through as limits of the unseen entries alone"
 
 
 def _and(names: Sequence[str]) -> str:

@@ -131,7 +131,7 @@ class FigureSensitivity(Experiment):
             pictures=tuple(
                 Picture(
                     f"{self.name}-sigma-{sigma:g}",
-                    f"σ = {sigma:g}. Error against M*, median and quartiles over {sizes['trials']} matrices, for every "
+                    f"σ = {sigma:g}. Error against M*, median and quartiles over trials ({sizes['trials']}), for every "
                     "loss and start. Above: the threshold is stated too low or too high. Middle: some of the gaps are "
                     "random, and all of them are told as censored. Below: the same gaps told as unknown; and the side "
                     f"misstated. Where the background is grey the call as stated is refused; {AS_LIMITS}.",

@@ -25,12 +25,13 @@ def sentences(groups: Groups) -> tuple[str, ...]:
     >>> rows = [{**row, "start": "clique"}, {**row, "start": "tailored", "error": 0.5}]
     >>> sizes = {"sigmas": [0.0], "losses": ["observed"], "starts": ["tailored", "clique"]}
     >>> sentences(Groups.of(sizes, rows))
-    ('Told the truth. At σ = 0: observed exact, but 0.5 from tailored.',)
+    ('Told the truth (...). At σ = 0: observed exact, but 0.5 from tailored.',)
     """
     below = [at for at in groups.places("threshold") if at < 0]
     above = [at for at in groups.places("threshold") if at > 0]
     shares = [at for at in groups.places("censored") if at > 0]
-    found = [_levels(groups, "Told the truth.", "threshold", 0.0)]
+    words = "Told the truth (median errors of each loss, from every start unless a start is named)."
+    found = [_levels(groups, words, "threshold", 0.0)]
     for at in _ends(below[::-1]):
         found.append(_levels(groups, f"Threshold too low by {-at:g} rms entries.", "threshold", at))
     for at in _ends(above):

@@ -316,7 +316,8 @@ NO_TOLERANCES = {
     "what an experiment varies, or calls recovered": (
         "experiments.basin experiments.distances experiments.drawing experiments.families experiments.initialisation "
         "experiments.initialisation_figure experiments.landscape experiments.methods experiments.methods_verdicts "
-        "experiments.noise experiments.rank experiments.solve experiments.watch"
+        "experiments.noise experiments.rank experiments.sensitivity_figure "
+        "experiments.sensitivity_words experiments.solve experiments.watch"
     ),
 }
 HOLDS_SMALL_NUMBERS = {f"unrelu.{name}" for names in NO_TOLERANCES.values() for name in names.split()}

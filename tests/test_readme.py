@@ -17,6 +17,7 @@ from unrelu.loop.history import Stop
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 REAL_DATA = (ROOT / "docs" / "real-data.md").read_text()
+MISSING_DATA = (ROOT / "docs" / "missing-data.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -89,6 +90,14 @@ def test_the_page_on_real_data_prints_what_it_shows(section, tmp_path, monkeypat
     for command, code in re.findall(r"(?m)^(unrelu .*)  # exit code (\d)$", section):
         done = CliRunner().invoke(app, shlex.split(command)[1:])
         assert done.exit_code == int(code), done.stderr
+
+
+@pytest.mark.parametrize("section", sections(MISSING_DATA), ids=lambda section: section.splitlines()[0].strip("# "))
+def test_the_page_on_missing_data_prints_what_it_shows(section):
+    shown = list(run(section))
+    assert len(shown) == section.count("```python")
+    for expected, printed in shown:
+        assert printed == expected
 
 
 def test_the_page_on_real_data_has_three_jobs_and_what_they_rest_on():

@@ -28,6 +28,7 @@ __all__ = [
     "figure_orthants",
     "figure_rank",
     "figure_sectors",
+    "figure_sensitivity",
     "table_assumptions",
     "table_claims",
     "table_families",
@@ -51,3 +52,4 @@ table_noise = EXPERIMENTS["table-noise"]
 table_scaling = EXPERIMENTS["table-scaling"]
 table_claims = EXPERIMENTS["table-claims"]
 table_families = EXPERIMENTS["table-families"]
+figure_sensitivity = EXPERIMENTS["figure-sensitivity"]

@@ -71,7 +71,11 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Result:
-    """What an experiment found."""
+    """What an experiment found.
+
+    ``says`` is what follows from it in sentences, where the paper claims nothing that could be judged; ``notes`` is
+    what a reader has to know of how it was done.
+    """
 
     name: str
     sizes: Sizes
@@ -80,6 +84,7 @@ class Result:
     pictures: tuple[Picture, ...] = ()
     judgements: tuple[Judgement, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    says: tuple[str, ...] = field(default=())
 
     def counts(self) -> dict[str, int]:
         """How many claims got which verdict."""

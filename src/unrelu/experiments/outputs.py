@@ -101,6 +101,7 @@ def write_files(
         "trials": len(result.rows),
         "seconds": round(seconds, 1),
         "notes": list(result.notes),
+        "says": list(result.says),
         "judgements": [vars(judgement) for judgement in result.judgements],
         "counts": result.counts(),
         "tables": tables,
@@ -111,7 +112,7 @@ def write_files(
 
 
 PARTS = {"name", "title", "where", "setting", "extra", "sizes", "quick", "command", "trials", "seconds"}
-PARTS |= {"notes", "judgements", "counts", "tables", "pictures"}
+PARTS |= {"notes", "says", "judgements", "counts", "tables", "pictures"}
 
 
 def read_section(folder: Path) -> dict[str, Any] | None:

@@ -117,6 +117,7 @@ def _section(folder: Path, s: Mapping[str, Any]) -> str:
         f"{escape(s['setting'])}</p>",
         f"<p>{_badges(s['counts'])}</p>" if s["counts"] else "",
         *(_picture(folder, picture) for picture in s["pictures"]),
+        _sentences(s["says"]),
         *(_data_table(table) for table in s["tables"]),
         _judgements(s["judgements"]),
         *(f'<p class="small">{escape(note)}</p>' for note in s["notes"]),
@@ -125,6 +126,12 @@ def _section(folder: Path, s: Mapping[str, Any]) -> str:
         f'<p class="downloads">Raw data: {_downloads(folder, s)}</p></section>',
     ]
     return "\n".join(parts)
+
+
+def _sentences(says: Sequence[str]) -> str:
+    """What follows from the figures, where the paper claims nothing that could be judged."""
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in says)
+    return f'<p class="caption">What this says</p><ul class="says">{items}</ul>' if items else ""
 
 
 def _command(line: str) -> str:

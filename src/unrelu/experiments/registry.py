@@ -8,11 +8,13 @@ from unrelu.base.errors import unknown_name
 from unrelu.experiments.base import Experiment
 from unrelu.experiments.claims import TableClaims
 from unrelu.experiments.families import TableFamilies
+from unrelu.experiments.sensitivity import FigureSensitivity
 
 __all__ = ["EXPERIMENTS", "chosen"]
 
+EXTRAS = (TableFamilies(), FigureSensitivity())
 EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (*TableClaims.needs, TableClaims(), TableFamilies())
+    experiment.name: experiment for experiment in (*TableClaims.needs, TableClaims(), *EXTRAS)
 }
 ALL = "all"
 

@@ -26,6 +26,7 @@ def explanation(result: Located) -> str:
     """What the data fix, which points may flip, hinge or float, and which extra distance would fix most."""
     sentences = [
         f"{result.size} points in {result.dim} dimensions were sought from {len(result.pairs)} distances.",
+        *_dimension(result),
         f"The run {_ending(result)}.",
         *_misfit(result),
         *(f"Note: {note}." for note in result.notes),
@@ -35,6 +36,10 @@ def explanation(result: Located) -> str:
         *_advice(result),
     ]
     return "\n".join(sentences)
+
+
+def _dimension(result: Located) -> list[str]:
+    return [] if result.dimension is None else [f"The dimension was found: {result.dimension.why}."]
 
 
 def _ending(result: Located) -> str:

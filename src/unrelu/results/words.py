@@ -105,7 +105,9 @@ def _grades(result: Located) -> list[str]:
     if len(local):
         sentences.append(f"{len(local)} cannot move a little but may flip to another place: {_listed(result, local)}.")
     loose = np.flatnonzero(grade == "no")
-    if len(loose):
+    if len(loose) and not len(result.pairs):
+        sentences.append(f"{_points(len(loose), 'float')}: no distance was seen, and bounds fix no place.")
+    elif len(loose):
         degrees = np.bincount(result.pairs.ravel(), minlength=result.size)
         for verb, why, points in (
             ("float", ": nothing, or a single distance, was seen of", loose[degrees[loose] <= 1]),

@@ -392,7 +392,8 @@ def test_import_loads_neither_extras_nor_plotting():
     code = (
         "import sys, unrelu; "
         "[getattr(unrelu, name) for name in unrelu.__all__ if not name.endswith('Completer')]; "
-        "late = ('matplotlib', 'pandas', 'torch', 'dask', 'sklearn', 'typer', 'rich', 'numba', 'openpyxl', 'pyarrow'); "
+        "late = ('matplotlib', 'pandas', 'torch', 'dask', 'sklearn', 'typer', 'rich', 'numba', 'openpyxl', 'pyarrow', "
+        "'gemmi'); "
         "print([name for name in late if name in sys.modules])"
     )
     assert (

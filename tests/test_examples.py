@@ -87,6 +87,7 @@ def test_the_tutorial_shows_three_commands():
 
 
 def test_the_tutorials_python_runs(capsys):
+    pytest.importorskip("gemmi")
     namespace = {}
     for block in re.findall(r"```python\n(.*?)```", TUTORIAL, flags=re.DOTALL):
         exec(block, namespace)
@@ -94,3 +95,6 @@ def test_the_tutorials_python_runs(capsys):
     assert lines[1] == "200 of 200 points determined"
     assert float(lines[2].split(":")[1]) < 1e-9
     assert namespace["embedding"].shape == namespace["same"].shape == (200, 2)
+    assert lines[-3] == "2"
+    assert lines[-2].startswith("2 dimensions meet all distances to rounding")
+    assert lines[-1] == "60 residues determined, the first is A:1:GLY"

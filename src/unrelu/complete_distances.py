@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from unrelu.auto.dimension import in_found_dimension
 from unrelu.base.alike import evened
 from unrelu.base.arrays import Indices
 from unrelu.base.budget import Budget, budget
-from unrelu.base.errors import InputError, is_number
+from unrelu.base.errors import InputError, is_integer, is_number
 from unrelu.base.generators import generator_of
 from unrelu.distances.assemble import components, network_of
 from unrelu.distances.edges import real
@@ -47,7 +48,7 @@ LEAST_DIM = 3
 
 def complete_distances(
     D: Any,
-    dim: int,
+    dim: int | str,
     *,
     cutoff: float | None = None,
     squared: bool = False,
@@ -76,8 +77,9 @@ def complete_distances(
     D : array, masked array, data frame or sparse array of shape (n, n), EdgeList, or table of i, j, distance[, sigma]
         Distances; NaN, masked or not stored where unknown. An entry seen in one triangle only is seen. Never modified.
         A table has three or four columns and is not square.
-    dim : int
-        Number of coordinates.
+    dim : int or "auto"
+        Number of coordinates. ``auto``: the smallest that explains the distances; ``result.dimension`` says why, and
+        how close the next candidates came. Not with anchors or a given start, which have a dimension.
     cutoff : float, optional
         Every unseen distance is at least this. None: absence says nothing.
     squared : bool, default False
@@ -129,6 +131,12 @@ def complete_distances(
     >>> bool(np.abs(result.distances() - truth)[np.ix_(fixed, fixed)].max() < 1e-9)
     True
     """
+    if isinstance(dim, str) and dim == "auto":
+        said = {"cutoff": cutoff, "squared": squared, "sigma": sigma, "lower": lower, "upper": upper, "names": names}
+        said |= {"loss": loss, "max_iter": max_iter, "tol": tol, "progress": progress, "callback": callback}
+        with budget(checked_seconds(max_seconds, tol)) as clock:
+            found = _in_found_dimension(D, said | {"anchors": anchors, "start": start}, rng)
+            return replace(found, seconds=clock.spent)
     dim = checked_dim(dim)
     with budget(checked_seconds(max_seconds, tol)) as clock:
         ranges = Ranges.of(D, cutoff=cutoff, squared=squared, sigma=sigma, names=names)
@@ -150,6 +158,24 @@ def complete_distances(
             except KeyboardInterrupt:
                 call.solved[0] = replace(call.solved[0], code=Stop.INTERRUPTED)
                 return call.completion(clock)
+
+
+def _in_found_dimension(D: Any, options: dict[str, Any], rng: Any) -> DistanceCompletion:
+    """The same with the dimension found; a seed gives the points that it gives when that dimension is named."""
+    start = options.pop("start")
+    if options.pop("anchors") is not None:
+        raise InputError("dim='auto' is for distances alone, and anchors have coordinates; say how many as dim=")
+    if not isinstance(start, str):
+        raise InputError("dim='auto' cannot begin at given points, which have coordinates; say how many as dim=")
+    ranges = Ranges.of(D, **{key: options[key] for key in ("cutoff", "squared", "sigma", "names")})
+    ranges = ranges.restrained(1, lower=options["lower"], upper=options["upper"])
+    seed = int(rng) if is_integer(rng) and rng >= 0 else int(generator_of(rng).integers(2**62))
+
+    def fit(dim: int, places: Any) -> DistanceCompletion:
+        return complete_distances(D, dim, **options, start=start if places is None else places, rng=seed)
+
+    found, choice = in_found_dimension(fit, ranges, generator_of(seed))
+    return cast("DistanceCompletion", replace(found, dimension=choice))
 
 
 @contextmanager

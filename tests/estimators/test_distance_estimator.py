@@ -237,8 +237,8 @@ CROOKED[1, 2] += 0.5
             "dim must be less than n_samples=4, for fewer points lie in fewer dimensions, got 4; lower dim, or fit "
             "more samples",
         ),
-        ({"dim": 0}, SQUARE, "dim must be an integer of at least 1, got 0"),
-        ({"dim": "2"}, SQUARE, "dim must be an integer of at least 1, got '2'"),
+        ({"dim": 0}, SQUARE, "dim must be an integer of at least 1, or 'auto' to have it found, got 0"),
+        ({"dim": "2"}, SQUARE, "dim must be an integer of at least 1, or 'auto' to have it found, got '2'"),
         ({"cutoff": -1}, SQUARE, "cutoff must be a positive number, or None if absence says nothing; got -1"),
         ({"loss": "stress"}, SQUARE, "unknown loss 'stress'"),
         (

@@ -49,7 +49,7 @@ def test_help_names_options_and_their_values_for_people(command, columns):
         ("complete", "--pairs NAME Whether (i, j) and (j, i) carry one noise or two: auto, one or independent."),
         ("locate", "--start NAME Where to begin: auto, paths, trilateration."),
         ("locate", "--loss NAME What a misfit costs: auto, distances, squared, one-sided, censored."),
-        ("locate", "--format NAME What the file holds: edges or matrix."),
+        ("locate", "--format NAME What the file holds: edges, matrix or contacts."),
         ("compare", "--methods NAMES Which, with commas between: auto, gauss-newton, direct,"),
     ],
 )

@@ -59,7 +59,7 @@ class Plan:
 def checked_dim(dim: Any) -> int:
     """How many coordinates."""
     if not is_integer(dim) or dim < 1:
-        raise InputError(f"dim must be an integer of at least 1, got {dim!r}")
+        raise InputError(f"dim must be an integer of at least 1, or 'auto' to have it found, got {dim!r}")
     return int(dim)
 
 

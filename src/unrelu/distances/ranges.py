@@ -103,6 +103,8 @@ class Ranges:
         """A power of two near the typical distance: dividing by it is exact, and everything is solved at size one."""
         values = [self.distance[self.distance > 0], self.limits.lower[self.limits.lower > 0]]
         known = np.concatenate(values)
+        if not known.size and self.cutoff is None:  # contacts alone
+            known = self.limits.upper[np.isfinite(self.limits.upper) & (self.limits.upper > 0)]
         size = float(np.median(known)) if known.size else (self.cutoff or 1.0)
         return power_of_two(size)
 

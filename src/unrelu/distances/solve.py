@@ -89,7 +89,8 @@ def _cut_short(search: Search, code: Stop) -> Solved:
     if not found:
         return nothing(network.size, network.dim, code)
     best = min(found, key=lambda one: one.value)
-    noise = 0.0 if search.exact(best.points) else float(np.sqrt(search.squares(best.points) / len(network.first)))
+    seen = max(len(network.first), 1)
+    noise = 0.0 if search.exact(best.points) else float(np.sqrt(search.squares(best.points) / seen))
     return Solved(best.points, np.zeros(network.size, np.int8), best.name, code, noise=noise)
 
 

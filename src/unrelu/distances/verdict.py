@@ -30,6 +30,8 @@ def verdict_of(solved: list[Solved], gap: Floats, iterations: int, seconds: floa
     after = f"after {iterations} iteration{'' if iterations == 1 else 's'}"
     misfit = f"the largest misfit is {largest:.2g} typical distances"
     match worst.code:
+        case Stop.FITTED if not len(gap):
+            reason = f"no distance was seen, so that no point is determined; what bounds there are are met {after}"
         case Stop.FITTED:
             reason = f"all seen distances are met to rounding {after}"
         case Stop.FITTED_TO_NOISE:

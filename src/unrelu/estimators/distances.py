@@ -27,8 +27,9 @@ class DistanceCompleter(PairwiseCompleter):
 
     Parameters
     ----------
-    dim : int, default 2
-        Number of coordinates of a point, less than the number of samples unless that is 1.
+    dim : int or "auto", default 2
+        Number of coordinates of a point, less than the number of samples unless that is 1. ``auto``: the smallest that
+        explains the distances; ``completion_.dimension`` says why.
     metric : {"precomputed"}, default "precomputed"
         X holds distances. For other metrics, compute them first.
     cutoff : float or None, default None
@@ -88,7 +89,7 @@ class DistanceCompleter(PairwiseCompleter):
 
     def __init__(
         self,
-        dim: int = 2,
+        dim: int | str = 2,
         *,
         metric: str = "precomputed",
         cutoff: float | None = None,

@@ -20,7 +20,7 @@ from unrelu.io.disk import FilePath, opening, require_lasting
 from unrelu.io.files import DELIMITERS, READABLE, read_matrix
 from unrelu.io.pairs import LAYOUTS
 
-__all__ = ["LAYOUTS", "Measurements", "number", "read_distances"]
+__all__ = ["LAYOUTS", "Measurements", "edges_of_records", "in_order", "number", "read_distances"]
 
 WANTED = "a line 'name, name, distance' or 'name, name, distance, sigma' for every measured pair"
 
@@ -112,7 +112,7 @@ def read_distances(
                 raise InputError(f"{path} holds no distances; expected {WANTED}, or a matrix")
             if (layout or _layout(records, missing)) == "edges":
                 records.extend(told)
-                return _edges_of_text(records, path, header, missing, repeats)
+                return edges_of_records(records, path, header, missing, repeats)
         require_lasting(path)
     table = read_matrix(path, header=header, labels=labels, missing=missing)
     if extension not in DELIMITERS and (layout or _layout_of_array(table.values)) == "edges":
@@ -168,9 +168,10 @@ def number(cell: str, marks: set[str]) -> float | None:
         return None
 
 
-def _edges_of_text(
+def edges_of_records(
     records: Records, path: str, header: bool | None, missing: Sequence[str], repeats: bool
 ) -> Measurements:
+    """An edge list from lines of cells."""
     marks = {mark.strip().casefold() for mark in (*MISSING, *missing)}
     line, first = records[0]
     width = len(first)
@@ -237,7 +238,7 @@ def _edges(
     repeats: bool,
 ) -> Measurements:
     """Check what stands in an edge list, line by line; ``where`` says what to call each of them."""
-    pairs, names = _in_order(pairs, names)
+    pairs, names = in_order(pairs, names)
     distances = values[:, 0]
 
     def between(k: int) -> str:
@@ -281,7 +282,7 @@ def _edges(
     return Measurements(edges, names)
 
 
-def _in_order(pairs: NDArray[Any], names: tuple[str, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def in_order(pairs: NDArray[Any], names: tuple[str, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Sort names that are all whole numbers by their value."""
     try:
         order = sorted(range(len(names)), key=lambda k: int(names[k]))

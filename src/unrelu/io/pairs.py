@@ -13,13 +13,13 @@ from unrelu.io.cells import Cells
 from unrelu.io.reading import Reading
 from unrelu.kernels.memory import require_memory
 
-__all__ = ["LAYOUTS", "looks_like_pairs", "read_pairs"]
+__all__ = ["HEADERS", "LAYOUTS", "looks_like_pairs", "read_pairs"]
 
 LAYOUTS = ("edges", "matrix")
 
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 # What the first two columns of an edge list are called; a table of three columns has other names.
-_HEADERS = {("i", "j"), ("row", "column"), ("row", "col"), ("from", "to"), ("source", "target")}
+HEADERS = {("i", "j"), ("row", "column"), ("row", "col"), ("from", "to"), ("source", "target")}
 _WANTED = "a line 'row, column, value' for every entry"
 
 Records = Iterable[tuple[int, list[str]]]
@@ -60,7 +60,7 @@ def looks_like_pairs(records: Records, cells: Cells) -> bool:
     first, body = rows[0], rows[1:] or rows
     if any(cells.is_text(row[2]) for row in body):
         return False
-    known = tuple(cell.strip().casefold() for cell in first[:2]) in _HEADERS and cells.is_text(first[2])
+    known = tuple(cell.strip().casefold() for cell in first[:2]) in HEADERS and cells.is_text(first[2])
     ids = all(_WHOLE_NUMBER.fullmatch(cell.strip()) or cells.is_text(cell) for row in body for cell in row[:2])
     return (known and ids and len(rows) > 1) or all(cells.is_text(row[1]) for row in body)
 

@@ -27,6 +27,8 @@ PDB_POINTS, PDB_RESIDUES = 99_999, 9_999
 PDB_LARGEST_B = 999.99
 _CHAINS = string.ascii_uppercase + string.ascii_lowercase + string.digits
 _RESIDUE = re.compile(r"([A-Z]{3})(\d{1,4})")
+# As structures are read: chain, number, insertion code, residue and, where a residue may have several, atom.
+_LABEL = re.compile(r"([!-9;-~]):(-?\d{1,4})([A-Za-z]?):([!-9;-~]{1,3})(?::([!-9;-~]{1,4}))?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +195,7 @@ class _Site:
     residue: str
     chain: str
     number: int
+    insertion: str = " "
 
 
 def _pdb(sheet: _Sheet, path: str) -> list[str]:
@@ -225,7 +228,7 @@ def _pdb(sheet: _Sheet, path: str) -> list[str]:
         # A name of up to three letters begins in column 14, so that column 13 is free for two-letter elements.
         atom = site.atom if len(site.atom) == 4 else f" {site.atom}"
         lines.append(
-            f"ATOM  {serial:>5} {atom:<4} {site.residue:>3} {site.chain}{site.number:>4}    "
+            f"ATOM  {serial:>5} {atom:<4} {site.residue:>3} {site.chain}{site.number:>4}{site.insertion}   "
             f"{x:>8.3f}{y:>8.3f}{z:>8.3f}{float(sure):>6.2f}{b:>6.2f}{'':>10}{'C':>2}"
         )
     lines += [f"TER   {n + 1:>5}      {sites[-1].residue:>3} {sites[-1].chain}{sites[-1].number:>4}"] if n else []
@@ -245,6 +248,9 @@ def _sites(sheet: _Sheet) -> tuple[list[_Site], bool]:
         chains = [_CHAINS[k // PDB_RESIDUES] for k in range(n)]
     elif sheet.components is not None and int(sheet.components.max(initial=0)) < len(_CHAINS):
         chains = [_CHAINS[k] for k in sheet.components.tolist()]
+    labelled = _labelled(sheet.names)
+    if labelled is not None:
+        return labelled, True
     for way in (_numbered, _residues, _atoms):
         found = way(sheet.names)
         if found is not None:
@@ -256,6 +262,17 @@ def _sites(sheet: _Sheet) -> tuple[list[_Site], bool]:
 
 
 _Kept = list[tuple[str, str, int | None]] | None
+
+
+def _labelled(names: Sequence[str]) -> list[_Site] | None:
+    """Sites of names such as ``A:17:LEU``; a chain without a name is called ``_``."""
+    matches = [_LABEL.fullmatch(name) for name in names]
+    sites = [
+        _Site(match[5] or "CA", match[4], " " if match[1] == "_" else match[1], int(match[2]), match[3] or " ")
+        for match in matches
+        if match and int(match[2]) >= -999
+    ]
+    return sites if len(sites) == len(names) else None
 
 
 def _numbered(names: Sequence[str]) -> _Kept:

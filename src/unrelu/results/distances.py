@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unrelu.auto.dimension import DimensionChoice
 from unrelu.base.arrays import Array
 from unrelu.base.units import power_of_two
 from unrelu.data.labels import as_positions, label_or_position
 from unrelu.distances.edges import named
 from unrelu.distances.uncertainty import covariances
 from unrelu.kernels.memory import require_memory
-from unrelu.loop.history import History, Verdict, finite
+from unrelu.loop.history import History, Stop, Verdict, finite
 from unrelu.model.factors import positions_checked, together
 from unrelu.problems.network import Misfit, Network
 from unrelu.results.words import explanation
@@ -65,6 +66,8 @@ class DistanceCompletion:
         that was given.
     seconds : float
         Wall-clock time of the call.
+    dimension : DimensionChoice or None
+        Why the points have so many coordinates; None if the caller said how many.
     """
 
     points: Array
@@ -86,6 +89,7 @@ class DistanceCompletion:
     weights: Array = field(default_factory=lambda: np.zeros(0))
     freedom: int | None = None
     seconds: float = 0.0
+    dimension: DimensionChoice | None = None
 
     @property
     def dim(self) -> int:
@@ -175,6 +179,11 @@ class DistanceCompletion:
         result: Array = np.sqrt(np.diagonal(self._covariances, axis1=1, axis2=2)) * self.unit
         return result
 
+    def ended_as(self, code: Stop) -> DistanceCompletion:
+        """The same, cut short: nothing is called determined."""
+        verdict = Verdict(code, "these are the best places so far, and no point is called determined")
+        return replace(self, verdict=verdict, determinacy=np.full(self.size, "no"))
+
     def explain(self) -> str:
         """In plain sentences: what the data fix, which points may flip, hinge or float, and what would help most."""
         return explanation(self)
@@ -209,6 +218,7 @@ class DistanceCompletion:
             "iterations": last.iteration if last else 0,
             "seconds": self.seconds,
             "notes": list(self.notes),
+            "dimension": None if self.dimension is None else self.dimension.summary(),
         }
         return finite(about)
 

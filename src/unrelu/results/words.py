@@ -26,6 +26,7 @@ def explanation(result: Located) -> str:
     """What the data fix, which points may flip, hinge or float, and which extra distance would fix most."""
     sentences = [
         f"{result.size} points in {result.dim} dimensions were sought from {len(result.pairs)} distances.",
+        *_dimension(result),
         f"The run {_ending(result)}.",
         *_misfit(result),
         *(f"Note: {note}." for note in result.notes),
@@ -35,6 +36,10 @@ def explanation(result: Located) -> str:
         *_advice(result),
     ]
     return "\n".join(sentences)
+
+
+def _dimension(result: Located) -> list[str]:
+    return [] if result.dimension is None else [f"The dimension was found: {result.dimension.why}."]
 
 
 def _ending(result: Located) -> str:
@@ -100,7 +105,9 @@ def _grades(result: Located) -> list[str]:
     if len(local):
         sentences.append(f"{len(local)} cannot move a little but may flip to another place: {_listed(result, local)}.")
     loose = np.flatnonzero(grade == "no")
-    if len(loose):
+    if len(loose) and not len(result.pairs):
+        sentences.append(f"{_points(len(loose), 'float')}: no distance was seen, and bounds fix no place.")
+    elif len(loose):
         degrees = np.bincount(result.pairs.ravel(), minlength=result.size)
         for verb, why, points in (
             ("float", ": nothing, or a single distance, was seen of", loose[degrees[loose] <= 1]),

@@ -14,9 +14,8 @@ from unrelu.base.printable import printable
 from unrelu.complete_distances import complete_distances
 from unrelu.distances.options import LOSSES, STARTS
 from unrelu.io.disk import together
-from unrelu.io.measurements import LAYOUTS, read_distances
 from unrelu.io.positions import check_positions_target, write_positions
-from unrelu.io.restraints import read_anchors, read_bounds
+from unrelu.io.restraints import read_anchors
 from unrelu.loop.history import Stop
 from unrelu.results.distances import DistanceCompletion
 from unrelu.shell import options
@@ -32,6 +31,7 @@ from unrelu.shell.common import (
     watching,
 )
 from unrelu.shell.help import values_of
+from unrelu.shell.points import AUTO, LIKELY, LOCATED, Known, PointFile, wanted_dim
 from unrelu.shell.streams import deliver, out
 from unrelu.shell.wording import for_shells
 
@@ -44,10 +44,20 @@ File = Annotated[
     typer.Argument(
         metavar=options.FILE,
         help="Distances: lines 'name, name, distance' or 'name, name, distance, sigma', or a matrix; .csv, .tsv, .npy, "
-        ".npz or .mtx.",
+        ".npz or .mtx. Contacts: lines 'name name', .rr, .txt, .csv or .tsv. A structure: .pdb or .cif.",
     ),
 ]
-Dim = Annotated[int, typer.Option("--dim", "-d", metavar=options.COUNT, help="How many coordinates a point has.")]
+Dim = Annotated[
+    str | None,
+    typer.Option(
+        "--dim",
+        "-d",
+        metavar=options.COUNT,
+        help="How many coordinates a point has, or auto to have it found; of a structure 3.",
+        show_default=False,
+        autocompletion=values_of(AUTO),
+    ),
+]
 Output = Annotated[
     Path,
     typer.Option(
@@ -58,7 +68,12 @@ Output = Annotated[
     ),
 ]
 Cutoff = Annotated[
-    float | None, typer.Option(metavar=options.NUMBER, help="Every distance that is not there is at least this.")
+    float | None,
+    typer.Option(
+        metavar=options.NUMBER,
+        help="Every distance that is not there is at least this. Contacts are closer, and of a structure the distances "
+        "up to this are taken.",
+    ),
 ]
 Anchors = Annotated[
     Path | None,
@@ -80,9 +95,31 @@ Layout = Annotated[
     typer.Option(
         "--format",
         metavar=options.NAME,
-        help="What the file holds: edges or matrix.",
+        help="What the file holds: edges, matrix or contacts.",
         show_default="look",
-        autocompletion=values_of(*LAYOUTS),
+        autocompletion=values_of(*LOCATED),
+    ),
+]
+Atoms = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Of a structure: which atoms, with commas between, or heavy for all but hydrogen.",
+        show_default="CA",
+    ),
+]
+Chains = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="Of a structure: which chains, with commas between.", show_default="all"),
+]
+Model = Annotated[
+    int | None,
+    typer.Option(metavar=options.COUNT, help="Of a structure: which model, counted from 1.", show_default="1"),
+]
+Probability = Annotated[
+    float | None,
+    typer.Option(
+        metavar=options.NUMBER, help="Contacts that are less probable say nothing.", show_default=f"{LIKELY:g}"
     ),
 ]
 Start = Annotated[
@@ -110,14 +147,18 @@ Plot = Annotated[Path | None, typer.Option(metavar=options.FILE, help="Where to 
 @guarded
 def locate_command(
     file: File,
-    dim: Dim,
     output: Output,
+    dim: Dim = None,
     cutoff: Cutoff = None,
     anchors: Anchors = None,
     bounds: Bounds = None,
     squared: Squared = False,
     sigma: Sigma = None,
     layout: Layout = None,
+    atoms: Atoms = None,
+    chains: Chains = None,
+    model: Model = None,
+    probability: Probability = None,
     missing: options.Missing = None,
     header: options.Header = None,
     labels: options.Labels = None,
@@ -132,50 +173,57 @@ def locate_command(
     as_json: options.AsJson = False,
 ) -> int:
     """Find the positions of points from some of their distances, and say which of them the data fix."""
-    _check_numbers(dim, sigma)
+    _check_sigma(sigma)
     seconds = options.checked_seconds(max_seconds)
-    files = _Files(output, plot)
-    files.check(dim, [path for path in (file, anchors, bounds) if path is not None])
-    measured = read_distances(
-        file, layout=layout, header=header, labels=labels, missing=missing or (), repeats=sigma is not None
+    told = PointFile(
+        file, cutoff, layout, header, labels, tuple(missing or ()), sigma is not None, atoms, chains, model, probability
     )
-    lower, upper = (None, None) if bounds is None else read_bounds(bounds, measured.names)
+    count = wanted_dim(dim, told)
+    files = _Files(output, plot)
+    files.check(count, [path for path in (file, anchors, bounds) if path is not None])
+    known = told.read(bounds)
     limited: dict[str, Any] = {} if seconds is None else {"max_seconds": seconds}
     with kept_warnings() as notes, watching(quiet or as_json) as watched:
         completion = complete_distances(
-            measured.data,
-            dim,
-            cutoff=cutoff,
+            known.data,
+            count,
+            cutoff=known.cutoff,
             squared=squared,
             sigma=sigma,
-            lower=lower,
-            upper=upper,
-            anchors=None if anchors is None else read_anchors(anchors, measured.names, dim),
+            lower=known.lower,
+            upper=known.upper,
+            anchors=None if anchors is None else read_anchors(anchors, known.names, _named_dim(count)),
             loss=loss,
             start=start,
             max_iter=max_iter,
             tol=tol,
             rng=options.checked_seed(seed),
-            names=shown_names(measured.names, as_json=as_json),
+            names=shown_names(known.names, as_json=as_json),
             **limited,
             **watched.options,
         )
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
-    files.write(completion, measured.names)
+    files.write(completion, known.names)
     if as_json:
-        files.tell_programs(completion, notes)
+        files.tell_programs(completion, known, notes)
     else:
-        files.tell_people(completion, notes, quiet=quiet)
+        files.tell_people(completion, known, notes, quiet=quiet)
     return ended(completion.verdict, quiet)
 
 
-def _check_numbers(dim: int, sigma: float | None) -> None:
-    """Refuse numbers of which no point can be placed."""
-    if dim < 1:
-        raise InputError(f"--dim must be at least 1, the number of coordinates of a point, got {dim}")
+def _check_sigma(sigma: float | None) -> None:
     if sigma is not None and not sigma > 0:
         raise InputError(f"--sigma must be a positive number, got {sigma:g}; leave it out to have it estimated")
+
+
+def _named_dim(count: int | str) -> int:
+    """Anchors have coordinates, which say how many there are."""
+    if isinstance(count, str):
+        raise InputError(
+            "--anchors have coordinates, so that --dim auto has nothing to find; say --dim 2, for instance"
+        )
+    return count
 
 
 @dataclass(frozen=True)
@@ -185,12 +233,14 @@ class _Files:
     output: Path
     plot: Path | None
 
-    def check(self, dim: int, inputs: list[Path]) -> None:
+    def check(self, dim: int | str, inputs: list[Path]) -> None:
         """Refuse files that could not be written in the end, before the work starts."""
-        check_positions_target(self.output, dim, inputs=inputs)
+        if isinstance(dim, str) and self.output.suffix.lower() == ".pdb":
+            raise InputError(f"{self.output} would hold points of three dimensions, got --dim auto; say --dim 3")
+        check_positions_target(self.output, 1 if isinstance(dim, str) else dim, inputs=inputs)
         if self.plot is not None:
             check_output(self.plot, (".png", ".svg", ".pdf"), inputs)
-            if dim > 3:
+            if isinstance(dim, int) and dim > 3:
                 raise InputError(f"--plot draws up to three dimensions, got --dim {dim}; leave it out")
         distinct({"--output": self.output, "--plot": self.plot})
 
@@ -212,19 +262,32 @@ class _Files:
 
                 save_figure(draw_map(completion), self.plot)
 
-    def tell_programs(self, completion: DistanceCompletion, notes: list[str]) -> None:
+    def tell_programs(self, completion: DistanceCompletion, known: Known, notes: list[str]) -> None:
         """What came out and where it is, as JSON."""
         about = {**completion.summary(), "explanation": completion.explain()}
+        about |= {"read": list(known.words), "truth": known.off(completion)}
         plot = None if self.plot is None else str(self.plot)
         about |= {"output": str(self.output), "plot": plot, "warnings": notes}
         deliver(json.dumps(about), f"{self.output} is written")
 
-    def tell_people(self, completion: DistanceCompletion, notes: list[str], *, quiet: bool) -> None:
+    def tell_people(self, completion: DistanceCompletion, known: Known, notes: list[str], *, quiet: bool) -> None:
         """What came out and where it is, in words; if ``quiet``, only what is wrong with it."""
         warn(notes)
         if quiet:
             return
         seconds = completion.history[-1].seconds if len(completion.history) else 0.0
-        told = [for_shells(completion.explain()), f"Relative residual {completion.residual:.2e}, {seconds:.2f} s."]
+        told = [*known.words, for_shells(completion.explain()), *_beside_truth(known.off(completion))]
+        told += [f"Relative residual {completion.residual:.2e}, {seconds:.2f} s."]
         told += [f"wrote {printable(path)}" for path in (self.output, self.plot) if path is not None]
         out("\n".join(told))
+
+
+def _beside_truth(off: dict[str, Any] | None) -> list[str]:
+    """How far the points are from where the file has them."""
+    if off is None:
+        return []
+    rest = f"all points {off['rmsd']:.2g}"
+    if off["rmsd_determined"] is None:
+        return [f"RMSD from the coordinates in the file: {rest}."]
+    fixed = f"the {off['determined']} determined points {off['rmsd_determined']:.2g}"
+    return [f"RMSD from the coordinates in the file: {fixed} (farthest {off['farthest_determined']:.2g}), {rest}."]

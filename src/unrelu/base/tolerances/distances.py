@@ -160,3 +160,11 @@ SWARM_IDLE = 1e-3
 UNCERTAINTY_ZERO = 1e-10
 # Error bars from random draws need no more digits of each than this: the draws themselves leave two.
 UNCERTAINTY_SOLVED = 1e-3
+
+# --- distances.dimension ---------------------------------------------------------------------------------------------
+
+# Fits in different dimensions are compared at a gradient, relative to the data, that leaves their squares right to far
+# more digits than are compared; on the way there, a rough one will do.
+DIMENSION_COMPARED, DIMENSION_ROUGH = 1e-6, 1e-4
+# Gaps below this, in units of the typical distance, may be those of exact distances, and then fall to rounding.
+DIMENSION_NEARLY, DIMENSION_EXACT = 1e-3, 1e-12

@@ -1,0 +1,267 @@
+"""Which dimension points are given in when the caller does not know: the smallest that explains the distances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unrelu.base.arrays import Floats
+from unrelu.base.budget import OutOfTime, budget
+from unrelu.base.errors import InputError
+from unrelu.base.tolerances import SOLVE_LOWER
+from unrelu.distances.dimension import Gain, Ladder, Trial
+from unrelu.distances.ranges import Ranges
+from unrelu.loop.history import Stop
+
+__all__ = ["DimensionChoice", "DimensionFit", "in_found_dimension"]
+
+Located = Any  # a DistanceCompletion, of a later room
+Fit = Callable[[int, Floats | None], Located]
+
+# How a run ends that has looked at everything: others were cut short, and say nothing about the dimension.
+LOOKED = (Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK, Stop.STATIONARY)
+# A gain this near to its limit, from either side, is a close call.
+CLOSE = 1.5
+# Of more points, one dimension less is not tried only to be told how much worse it is.
+MANY = 2000
+# Once the time is over: enough to be told that nothing was found.
+NO_TIME = 1e-99
+
+
+@dataclass(frozen=True)
+class DimensionFit:
+    """How well so many dimensions fit.
+
+    Attributes
+    ----------
+    dim : int
+    misfit : float
+        Root-mean-square misfit of a distance, per distance to spare, in the units of the data.
+    spare : int
+        How many distances there are beyond those that the places need.
+    gain : float or None
+        What one more dimension gains per additional unknown, in units of the noise; None if it was not tried.
+    limit : float or None
+        Beyond this the gain is not noise; infinite where no distance is to spare that could tell.
+    """
+
+    dim: int
+    misfit: float
+    spare: int
+    gain: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True)
+class DimensionChoice:
+    """The dimension that was found, and why.
+
+    Attributes
+    ----------
+    dim : int
+    why : str
+        A sentence.
+    rival : int or None
+        Another dimension that the data hardly speak against; None if there is none.
+    tried : tuple of DimensionFit
+        In increasing dimension.
+    """
+
+    dim: int
+    why: str
+    rival: int | None
+    tried: tuple[DimensionFit, ...] = ()
+
+    def summary(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        tried = [{key: _plain(value) for key, value in vars(one).items()} for one in self.tried]
+        return {"chosen": self.dim, "why": self.why, "rival": self.rival, "tried": tried}
+
+
+def in_found_dimension(fit: Fit, ranges: Ranges, rng: np.random.Generator) -> tuple[Located, DimensionChoice]:
+    """Points in the smallest dimension that explains the distances, and why it is that one.
+
+    Small groups of points give the fewest dimensions that can be. From there, quick fits in one dimension after the
+    other are compared until one more gains no more than noise; only there ``fit`` is asked.
+
+    Parameters
+    ----------
+    fit : callable
+        Of a dimension, and of places to start from or None; returns a completion.
+    ranges : Ranges
+    rng : Generator
+
+    Returns
+    -------
+    completion, DimensionChoice
+    """
+    if not len(ranges.first):
+        raise InputError("dim='auto' finds the dimension from distances, and none was seen; say dim=3, for instance")
+    climb = _Climb(fit, Ladder(ranges, rng), ranges.size)
+    try:
+        located = climb.located()
+        return located, climb.choice(located)
+    except (OutOfTime, KeyboardInterrupt) as cut:
+        with budget(NO_TIME):
+            located = fit(climb.dim, None)
+        if isinstance(cut, KeyboardInterrupt):
+            located = located.ended_as(Stop.INTERRUPTED)
+        why = f"{_dims(climb.dim)} so far: the search for the dimension was cut short"
+        return located, DimensionChoice(climb.dim, why, None)
+
+
+class _Climb:
+    """One search under way: the dimension it has come to, and the fits so far."""
+
+    def __init__(self, fit: Fit, ladder: Ladder, size: int) -> None:
+        self.fit, self.ladder, self.size = fit, ladder, size
+        self.dim = 1
+        self.trials: dict[int, Trial] = {}
+        self.gains: dict[int, Gain] = {}
+
+    def located(self) -> Located:
+        """Points in the dimension at which the climb ends."""
+        self.dim, exact = self.ladder.lowest()
+        if exact:  # no quick fit can say more than the real one
+            located = self.fit(self.dim, None)
+            if located.verdict.code not in LOOKED:
+                return located
+            self._lower(self.ladder.found(located.points))
+        while True:
+            self._up()
+            located = self.fit(self.dim, None)
+            if located.verdict.code not in LOOKED:
+                break
+            before = self.trials.get(self.dim)
+            best = self._lower(self.ladder.found(located.points))
+            if best is before and located.verdict.code is not Stop.FITTED_TO_NOISE:
+                located = min(located, self.fit(self.dim, self.ladder.points(best, self.size)), key=_residual)
+            if before is not None and best.squares >= before.squares * (1 - SOLVE_LOWER):
+                break  # what was compared is what was found
+            self.gains.pop(self.dim, None)
+        return self._down(located)
+
+    def _lower(self, trial: Trial) -> Trial:
+        """Keep a trial if it is the best in its dimension; returns that."""
+        kept = self.trials.get(trial.dim)
+        if kept is None or trial.squares < kept.squares:
+            self.trials[trial.dim] = trial
+        return self.trials[trial.dim]
+
+    def _up(self) -> None:
+        """Climb until one more dimension is not needed."""
+        if self.dim not in self.trials:
+            self._lower(self.ladder.fresh(self.dim))
+        while not (below := self.trials[self.dim]).exact and self.dim < self.ladder.highest:
+            above = self._lower(self.ladder.above(below))
+            below = self._lower(self.ladder.under(above))  # a fold may open in one more dimension
+            self.gains[self.dim] = gain = self.ladder.gain(below, above)
+            if below.exact or not (gain.needed or (above.exact and not gain.told)):
+                break
+            self.dim += 1
+
+    def _down(self, located: Located) -> Located:
+        """Exact distances that fit after a climb may fit below as well, once that is known where to look."""
+        while located.verdict.code is Stop.FITTED and self.dim > 1:
+            flat = self._lower(self.ladder.under(self.ladder.found(located.points)))
+            if not flat.exact:
+                break
+            lower = self.fit(self.dim - 1, self.ladder.points(flat, self.size))
+            if lower.verdict.code is not Stop.FITTED:
+                break
+            located, self.dim = lower, self.dim - 1
+        return located
+
+    def choice(self, located: Located) -> DimensionChoice:
+        """What was chosen, why, and how close the next candidates came."""
+        dim, ladder = self.dim, self.ladder
+        here = self._lower(ladder.found(located.points))
+        below = self._lower(ladder.under(here)) if dim > 1 and ladder.size <= MANY else None
+        if below is not None and dim - 1 not in self.gains:
+            self.gains[dim - 1] = Gain(np.inf, 1.0) if here.exact else ladder.gain(below, here)
+        rival = None
+        if located.verdict.code is Stop.FITTED:
+            why = f"{_verb(dim, 'meet')} all distances to rounding"
+            if here.freedom < 1:
+                rival = dim + 1
+                why += f", but none is to spare: any more than {_dims(dim)} would do as well, and the data cannot tell"
+            else:
+                why += f", {here.freedom} of them more than the places need"
+        else:
+            why, rival = self._with_noise(here, located)
+        if below is not None:
+            words, near = self._below(below, here)
+            why, rival = why + words, rival or near
+        return DimensionChoice(dim, why, rival, self._tried())
+
+    def _with_noise(self, here: Trial, located: Located) -> tuple[str, int | None]:
+        dim, gain = self.dim, self.gains.get(self.dim)
+        if located.verdict.code not in LOOKED:
+            return f"{_dims(dim)} so far: the run was cut short", None
+        if gain is None:
+            return f"{_dims(dim)} are all that the points can span", None
+        if not gain.told:
+            return (
+                f"{dim} and {dim + 1} dimensions fit alike: too few distances are to spare to tell them apart, and the "
+                "smaller is taken"
+            ), dim + 1
+        many = f"{gain.gain:.2g} times noise's share per unknown, where up to {gain.limit:.2g} may be noise"
+        if gain.needed:
+            return f"{_dims(dim)} fit better than fewer, but one more would lower the misfit further: {many}", dim + 1
+        if gain.gain * CLOSE > gain.limit:
+            return (
+                f"{dim} and {dim + 1} dimensions fit nearly alike: one more lowers the misfit by {many}, and the "
+                "smaller is taken"
+            ), dim + 1
+        above = self.trials[dim + 1]
+        thick = max(_thickness(X) for X in above.places) * self.ladder.unit
+        return (
+            f"{_verb(dim, 'explain')} the distances up to noise: one more lowers the misfit by {many}; points that "
+            f"leave it by {thick:.2g} or less (root mean square, about) would not show"
+        ), None
+
+    def _below(self, below: Trial, here: Trial) -> tuple[str, int | None]:
+        gain = self.gains[self.dim - 1]
+        misfits = [np.sqrt(one.squares / max(one.freedom, 1)) * self.ladder.unit for one in (below, here)]
+        words = f"; the best of {_dims(below.dim)} misses {_them(misfits)}"
+        close = gain.told and gain.gain < CLOSE * gain.limit and not here.exact
+        return (words + ", which is a close call" if close else words), below.dim if close else None
+
+    def _tried(self) -> tuple[DimensionFit, ...]:
+        found = []
+        for dim, trial in sorted(self.trials.items()):
+            gain = self.gains.get(dim)
+            misfit = float(np.sqrt(trial.squares / max(trial.freedom, 1))) * self.ladder.unit
+            told = (None, None) if gain is None else (gain.gain, gain.limit)
+            found.append(DimensionFit(dim, misfit, trial.freedom, *told))
+        return tuple(found)
+
+
+def _residual(located: Located) -> float:
+    return float(located.residual)
+
+
+def _thickness(X: Floats) -> float:
+    """Root-mean-square extent in the direction in which it is least."""
+    return float(np.linalg.svd(X - X.mean(axis=0), compute_uv=False)[-1]) / np.sqrt(len(X))
+
+
+def _dims(dim: int) -> str:
+    return "1 dimension" if dim == 1 else f"{dim} dimensions"
+
+
+def _verb(dim: int, verb: str) -> str:
+    return f"{_dims(dim)} {verb}{'s' if dim == 1 else ''}"
+
+
+def _them(misfits: list[Any]) -> str:
+    fewer, here = map(float, misfits)
+    return f"them by {fewer:.2g} (root mean square), these by {here:.2g}"
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that JSON knows: an infinite limit is none."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -19,6 +19,7 @@ from unrelu.data.limits import Limits
 from unrelu.data.measured import Measured
 from unrelu.data.sheet import Sheet
 from unrelu.data.terms import Terms
+from unrelu.detection.columns import column_levels, levels_in_words, levels_of_columns
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.progress import Spinner
@@ -69,7 +70,8 @@ def complete_table(
         The only rank that is tried. Default: the model that is rehearsed best.
     threshold : float, array, dict, pair, Limits or None, default None
         Beyond which cells go unseen: one number, one per column (a vector of n numbers, a series with the names of the
-        columns, or a dict with those of the columns that have a limit), or one per cell; as in
+        columns, or a dict with those of the columns that have a limit), or one per cell; ``"auto"``: one for each
+        column whose values begin at once, found from the data; as in
         :func:`unrelu.complete_rectangular`. None: absence says nothing. One number for all says that all columns are in
         one unit.
     seen : {"above", "below", "between", "outside"}, default "above"
@@ -123,6 +125,7 @@ def complete_table(
     _require_seconds(max_seconds)
     with Spinner() if progress else nullcontext() as shown, budget(max_seconds, getattr(shown, "phase", None)) as clock:
         sheet = Sheet.of(X)
+        threshold, words = _levels(sheet, threshold, seen)
         terms = sheet.settled(Terms(threshold, seen, unknown, None if _any_number(entry_range) else entry_range))
         if not len(sheet.numeric):
             raise InputError("X must hold at least one column of numbers, got none; convert it with pandas.to_numeric")
@@ -146,13 +149,30 @@ def complete_table(
         seconds=clock.spent,
     )
     if isinstance(chosen, RectangularCompletion):
-        said = f"rank {chosen.rank}, exactly"
-        return TableCompletion(chosen.verdict, said, chosen.rank, TableRehearsal(chosen=said), exact=chosen, **common)
+        said, verdict = f"rank {chosen.rank}, exactly", _with_words(chosen.verdict, words)
+        return TableCompletion(verdict, said, chosen.rank, TableRehearsal(chosen=said), exact=chosen, **common)
     if chosen is None:
         nothing = Verdict(Stop.DOES_NOT_EXTRAPOLATE, "no column shows three different values: none was completed")
         return TableCompletion(nothing, "nothing", None, TableRehearsal(), **common)
     verdict, told = _with_counts(chosen.rehearsal.verdict, int(counts.sum())), chosen.rehearsal
+    verdict = _with_words(verdict, words)
     return TableCompletion(verdict, chosen.model.name, chosen.fit.rank, told, fit=chosen.fit, **common)
+
+
+def _levels(sheet: Sheet, threshold: Any, seen: str) -> tuple[Any, str]:
+    """The threshold; where it is to be found, one for each column that shows one, and a sentence about them."""
+    if not (isinstance(threshold, str) and threshold == "auto"):
+        return threshold, ""
+    if seen not in ("above", "below"):
+        raise InputError(f"threshold='auto' is for cells seen 'above' or 'below' a limit, got seen={seen!r}; name it")
+    found = column_levels(sheet.values, sheet.numeric, seen)
+    names = {j: sheet.name(j) for j in found}
+    words = levels_in_words(found, names, seen)
+    return (levels_of_columns(found, sheet.axes.shape[1], seen) if found else None), words
+
+
+def _with_words(verdict: Verdict, words: str) -> Verdict:
+    return Verdict(verdict.code, f"{verdict.reason}; {words}") if words else verdict
 
 
 def _with_counts(verdict: Verdict, count: int) -> Verdict:

@@ -251,3 +251,18 @@ def test_evidence_of_too_little_is_refused():
     few = Evidence(np.zeros(20), np.ones(20), np.full(20, np.nan), 1.0, np.zeros(20, int))
     with pytest.raises(InputError, match="0 seen entries"):
         detected(few)
+
+
+def test_limits_of_columns_are_found_where_values_begin_at_once():
+    rng = np.random.default_rng(3)
+    common = rng.standard_normal((300, 1))
+    M = 5 + common + 0.5 * rng.standard_normal((300, 5))
+    limits = np.quantile(M, 0.4, axis=0)
+    X = np.where(M >= limits, M, np.nan)
+    X[:, 4] = np.where(rng.random(300) < 0.3, np.nan, M[:, 4])  # lost, whatever they were
+    found = unrelu.complete_table(X, threshold="auto", rng=0)
+    assert "limits found from the data" in found.verdict.reason
+    assert np.allclose(found.terms.threshold[0, :4], limits[:4], atol=0.05)
+    assert np.isinf(found.terms.threshold[0, 4])
+    hidden = np.isnan(X[:, :4])
+    assert (found.filled()[:, :4][hidden] < np.broadcast_to(found.terms.threshold[:, :4], hidden.shape)[hidden]).all()

@@ -3,9 +3,9 @@
     python benchmarks/gaps.py                 # 20 seeds of everything, about half an hour on two cores
     python benchmarks/gaps.py --seeds 3 --only curve,both
 
-n = 200, rank 5, unit Gaussian factors, one noise of 0.1 for each pair, level at the median unless said otherwise. ``off``
-is the level found less the true one, and ``width`` the width, in units of the rms entry; ``covers`` counts 95 % intervals
-that hold the level; errors are relative, against the matrix without noise.
+n = 200, rank 5, unit Gaussian factors, one noise of 0.1 for each pair, level at the median unless said otherwise.
+``off`` is the level found less the true one, and ``width`` the width, in units of the rms entry; ``covers`` counts 95 %
+intervals that hold the level; errors are relative, against the matrix without noise.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def planted(kind, seed):
     if kind == "both":  # a quarter of all entries below the level, and a third of the others missing by chance
         level = float(np.quantile(M, 0.25))
     seen = {
-        "cut": Y >= level,
-        "before": M >= level,
-        "strays": (Y >= level) ^ (chance < 0.01),
+        "cut": level <= Y,
+        "before": level <= M,
+        "strays": (level <= Y) ^ (chance < 0.01),
         "chance": chance < 0.5,
-        "both": (Y >= level) & (chance < 2 / 3),
+        "both": (level <= Y) & (chance < 2 / 3),
         "curve": Y + 0.5 * rms * once(rng.standard_normal((SIZE, SIZE))) >= level,
     }[kind]
     return M, Y, seen, level, rms
@@ -73,16 +73,15 @@ def one(kind, seed):
     """A line about one instance."""
     M, Y, seen, level, rms = planted(kind, seed)
     X = np.where(seen, Y, np.nan)
-    gaps = {"both": "auto", "curve": "auto", "chance": "auto"}.get(kind, "auto")
-    found = unrelu.complete(X, RANK, threshold="auto", gaps=gaps, rng=0)
+    found = unrelu.complete(X, RANK, threshold="auto", gaps="auto", rng=0)
     curve = found.detection
     line = {"kind": curve.kind, "code": found.verdict.code.value, "error": error(found, M)}
     if np.isfinite(curve.level):
         low, high = curve.level_interval
         line |= {"off": (curve.level - level) / rms, "covers": bool(low <= level <= high)}
     if kind == "both":
-        knowing = unrelu.complete(X, RANK, threshold=level, unknown=~seen & (Y >= level), rng=0)
-        chance = np.mean((Y >= level)[~seen])
+        knowing = unrelu.complete(X, RANK, threshold=level, unknown=~seen & (level <= Y), rng=0)
+        chance = np.mean((level <= Y)[~seen])
         estimated = by_chance(found, X)
         line |= {"times": line["error"] / error(knowing, M), "share": estimated, "share_off": estimated - chance}
     if kind == "curve":

@@ -258,7 +258,7 @@ def test_limits_of_columns_are_found_where_values_begin_at_once():
     common = rng.standard_normal((300, 1))
     M = 5 + common + 0.5 * rng.standard_normal((300, 5))
     limits = np.quantile(M, 0.4, axis=0)
-    X = np.where(M >= limits, M, np.nan)
+    X = np.where(limits <= M, M, np.nan)
     X[:, 4] = np.where(rng.random(300) < 0.3, np.nan, M[:, 4])  # lost, whatever they were
     found = unrelu.complete_table(X, threshold="auto", rng=0)
     assert "limits found from the data" in found.verdict.reason

@@ -228,9 +228,12 @@ class Observations:
 
     def without(self, rows: Indices, cols: Indices) -> Observations:
         """The same with the pairs (rows[k], cols[k]) missing for another reason than their value."""
-        i, j = np.concatenate([rows, cols]), np.concatenate([cols, rows])
-        limits = self.limits.without(i, j, self.source.shape)
-        return replace(self, source=self.source.without(i, j), limits=limits, scanned=None)
+        return self.without_entries(np.concatenate([rows, cols]), np.concatenate([cols, rows]))
+
+    def without_entries(self, rows: Indices, cols: Indices) -> Observations:
+        """The same with the entries (rows[k], cols[k]) missing for another reason; of a pair the other may stay."""
+        limits = self.limits.without(rows, cols, self.source.shape)
+        return replace(self, source=self.source.without(rows, cols), limits=limits, scanned=None)
 
     def pairs(self, rows: Indices, cols: Indices) -> tuple[Floats, Bools]:
         """Means of the seen values of some pairs in units of ``unit`` (0 where none was seen), and which were seen."""

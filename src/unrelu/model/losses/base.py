@@ -63,6 +63,8 @@ class Loss:
     likelihood: ClassVar[bool] = False
     # Whether it looks at ``limits.gap``.
     hears_gaps: ClassVar[bool] = False
+    # Whether a gross error pulls no harder than a small one: then the entries that the others contradict are listed.
+    distrusts: ClassVar[bool] = False
     # The power of the data's unit in the cost.
     power: ClassVar[float] = 2.0
 

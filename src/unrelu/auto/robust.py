@@ -33,7 +33,7 @@ from unrelu.problems.rectangular import RectangularProblem
 from unrelu.solvers import GaussNewton
 from unrelu.starts.spectral import Tailored
 
-__all__ = ["doubted", "robust_of"]
+__all__ = ["corner_of", "doubted", "robust_of"]
 
 # Where values are cut off for a start, in standard deviations of normal ones with the same median size.
 CLIPPED = 3.0
@@ -64,6 +64,11 @@ def robust_of(loss: Any) -> Loss | None:
     """
     made = LOSSES[loss]() if isinstance(loss, str) and loss in LOSSES else loss
     return made if getattr(made, "distrusts", False) and not isinstance(made, type) else None
+
+
+def corner_of(loss: Loss | None) -> float:
+    """The misfit, in standard deviations, beyond which an entry pulls no harder; infinite where a loss has no such."""
+    return float(getattr(loss, "delta", np.inf))
 
 
 def doubted(
@@ -127,7 +132,7 @@ def _doubted(
     rank = fit.rank_found() if rank is None else rank
     factor = fit.at_rank(rank)
     trusted, before = observations, Doubts.none()
-    corner = float(getattr(loss, "delta", np.inf))
+    corner = corner_of(loss)
     found, impossible = contradicted(observations, trusted, factor, corner, also)
     for _ in range(ROUNDS):
         if found.same(before):

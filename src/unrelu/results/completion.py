@@ -17,26 +17,28 @@ from unrelu.auto.task import Attempt
 from unrelu.base.arrays import Array, Bools, Indices
 from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.labels import as_positions
+from unrelu.data.left_out import Places
 from unrelu.data.observations import Observations
 from unrelu.data.terms import Terms
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Stop, Verdict
 from unrelu.model.factors import Factors, Signed, Symmetric, TwoSided, positions_checked, together
-from unrelu.proofs.determinacy import LEVELS
 from unrelu.results.data_again import framed, marked, read_again, refuse_another_mask
+from unrelu.results.determined import Determined
+from unrelu.results.distrusted import Distrusted
 from unrelu.results.forecasts import blank, expected, fill, forecast, held, limits_of, noise_level
 from unrelu.results.misfit import Misfit, largest_misfit
 from unrelu.results.saving import read_fields, write_fields
 from unrelu.results.summary import summary_of
 from unrelu.results.uncertain import Uncertain
-from unrelu.results.witnesses import PSDWitnesses, RowsKnown, Witnesses
+from unrelu.results.witnesses import PSDWitnesses, Witnesses
 from unrelu.uncertainty.error_bars import ErrorBars
 
 __all__ = ["Completion"]
 
 
 @dataclass(frozen=True, eq=False)
-class Completion(Uncertain):
+class Completion(Determined, Uncertain):
     """A completed matrix M ≈ UUᵀ, kept as its factor; nothing n×n is stored but a reference to the input.
 
     Attributes
@@ -92,6 +94,10 @@ class Completion(Uncertain):
         where a rank was named.
     witnesses : Witnesses
         Who is asked which rows are determined, and for error bars.
+    distrusted : tuple of Distrusted
+        With ``loss="huber"`` the entries that the others contradict, the worst first; a pair once.
+    left_out : pair of int ndarray
+        Positions of the entries that were therefore not fitted, both halves of a pair.
     """
 
     # What its file says that it holds, and which of its fields are labels.
@@ -132,6 +138,8 @@ class Completion(Uncertain):
     unknown_count: int | None = None
     rehearsal: Rehearsal | None = None
     alone: NoStructure | None = None
+    distrusted: tuple[Distrusted, ...] = ()
+    left_out: Places = field(default_factory=lambda: (np.zeros(0, np.intp), np.zeros(0, np.intp)))
 
     @cached_property
     def _asked(self) -> dict[str, Any]:
@@ -266,72 +274,16 @@ class Completion(Uncertain):
         return replace(found, definite=self.signs is None)
 
     @property
-    def _rows(self) -> RowsKnown:
-        if "rows" not in self._asked:
-            self._asked["rows"] = self.witnesses.rows(self, self.observed())
-        return self._asked["rows"]
-
-    @property
     def at_floor(self) -> bool:
         """Whether the fit is as good as the data allow, at this rank; above its floor no row is called determined."""
         exact = self.residual <= FLOOR_FINISHED[self.factor.dtype.name]
         return self.verdict.determines or (self.verdict.code is Stop.UNDERDETERMINED and exact)
-
-    @property
-    def determinacy(self) -> NDArray[np.str_]:
-        """Per row ``proved``, ``generic``, ``local`` or ``no``, relative to its component; found when first asked for.
-
-        ``proved``: one place only, by linear steps with error bounds. ``generic``: one place for factors in general
-        position (with noise: if the data were as the fit has them). ``local``: it cannot move a little, but may have
-        another place. ``no``: it can move. :func:`unrelu.certify` looks for further proofs, and explains.
-        """
-        return self._rows.determinacy.level
-
-    @property
-    def determined(self) -> NDArray[np.bool_]:
-        """The largest set of rows among which every entry has one value: ``proved`` or ``generic``, one component."""
-        return self._rows.determinacy.determined
-
-    @property
-    def components(self) -> NDArray[np.int64]:
-        """Which component each row belongs to, 0 the largest, −1 for none: between components there is no frame."""
-        return self._rows.determinacy.components
-
-    def entry_determinacy(self, rows: ArrayLike, cols: ArrayLike) -> NDArray[np.str_]:
-        """One of the four words for entries at positions or labels that broadcast; a seen entry is ``proved``."""
-        i, j = self._places(rows, cols)
-        seen = self._rows.observations.times_seen(i.ravel(), j.ravel()) > 0
-        return np.array(LEVELS)[self._rows.determinacy.of_entries(i.ravel(), j.ravel(), seen)].reshape(i.shape)
-
-    def bounds(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Guaranteed (low, high) for entries at positions or labels that broadcast.
-
-        The truth is inside if it is a positive semidefinite matrix of this rank and the seen entries are exact. Only
-        what follows from that is used: seen entries, what absence says, norms from seen diagonal entries, rows that are
-        ``proved`` with their error bounds, and linear programs against the largest group of those (where a row's own
-        norm was not seen, it is taken to be at most 10⁴ times the largest of them). Where the fit does not agree with
-        the data, as with noise, nothing is proved, and the first three are all there is.
-        """
-        i, j = self._places(rows, cols)
-        low, high = self.witnesses.bounds(self, self._rows, i.ravel(), j.ravel())
-        return low.reshape(i.shape), high.reshape(i.shape)
 
     def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows and columns as positions 0…n−1, from positions or labels."""
         places = (as_positions(index, self.labels) for index in (rows, cols))
         i, j = (positions_checked(index, self.size) % self.size for index in places)
         return together(i, j)
-
-    def _open(self, i: Indices, j: Indices) -> Bools:
-        """Which entries (i[k], j[k]) the data do not determine."""
-        seen = self._rows.observations.times_seen(i, j) > 0
-        return self._rows.determinacy.of_entries(i, j, seen) < LEVELS.index("generic")
-
-    def _blanked(self, matrix: Array) -> Array:
-        everyone = np.arange(self.size)
-        for row in () if self.determined.all() else everyone:
-            matrix[row, self._open(np.full(self.size, row), everyone)] = np.nan
-        return matrix
 
     def _places_of_errors(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where entries stand for the error bars."""

@@ -17,9 +17,10 @@ from scipy.special import ndtri
 from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.tolerances import DOUBTS_CHANCE, DOUBTS_ITS_OWN, DOUBTS_LEAST, DOUBTS_RIDGE, DOUBTS_ROUNDING
+from unrelu.data.limits import part_of
 from unrelu.data.observations import Observations
 
-__all__ = ["Doubts", "contradicted", "spread_of"]
+__all__ = ["Doubts", "contradicted", "deviations_allowed", "heard", "inverted", "spread_of", "studentised"]
 
 # Rows that are looked at together.
 BAND = 256
@@ -74,6 +75,50 @@ def spread_of(misfits: Floats) -> float:
     return float(max(np.quantile(np.abs(misfits), share) / ndtri((1 + share) / 2) for share in SHARES))
 
 
+def deviations_allowed(count: int) -> float:
+    """How many standard deviations the worst of so many entries may be off by chance.
+
+    Examples
+    --------
+    >>> round(deviations_allowed(10_000), 2), deviations_allowed(10)
+    (4.56, 4.0)
+    """
+    return max(float(-ndtri(DOUBTS_CHANCE / 2 / max(count, 1))), DOUBTS_LEAST)
+
+
+def heard(gap: Floats, most: Any) -> Floats:
+    """How much misfits are listened to: all of what they say up to the corner ``most``, less beyond."""
+    found: Floats = np.minimum(1.0, most / np.maximum(np.abs(gap), np.finfo(float).tiny))
+    return found
+
+
+def inverted(information: Floats) -> Floats:
+    """The inverses of many small matrices, where some of them may have none."""
+    r = information.shape[-1]
+    size = float(np.trace(information, axis1=1, axis2=2).mean()) / r or 1.0
+    found: Floats = np.linalg.inv(information + DOUBTS_RIDGE * size * np.eye(r))
+    return found
+
+
+def studentised(gap: Floats, lever: Floats, weight: Floats) -> tuple[Floats, Bools]:
+    """Misfits as they would be had their entries not been fitted, over what noise is multiplied by there; and which
+    entries cannot be judged, for they decide their own fit.
+
+    With h = ``lever``, what a misfit in all entries but this one moves it by, and w how much it was listened to, the
+    misfit without it is that with it over 1 − wh, and its variance that of the noise times 1 + h/(1 − wh).
+
+    Examples
+    --------
+    >>> t, blind = studentised(np.array([1.0, 1.0, 1.0]), np.array([0.5, 0.5, 0.99]), np.array([1.0, 0.0, 1.0]))
+    >>> t.round(4).tolist(), blind.tolist()
+    ([1.4142, 0.8165, 0.0], [False, False, True])
+    """
+    own = weight * lever
+    blind = own > DOUBTS_ITS_OWN
+    left = np.where(blind, 1.0, 1 - own)
+    return np.where(blind, 0.0, gap / left / np.sqrt(1 + lever / left)), blind
+
+
 def contradicted(
     observations: Observations, trusted: Observations, factor: Array, corner: float, also: tuple[Indices, Indices]
 ) -> tuple[Doubts, Doubts]:
@@ -94,13 +139,13 @@ def contradicted(
     """
     look = _Look(observations, trusted, np.asarray(factor, np.float64) / np.sqrt(observations.unit))
     sigma = look.rounded(spread_of(np.concatenate([gap[there] for _, gap, there, _ in look.bands()])))
-    inverse = look.information(corner * sigma)
-    sigma = look.rounded(spread_of(np.concatenate([t[there] for _, t, there, _ in look.studentised(inverse)])))
-    count = max(observations.count, 1)
-    most = sigma * max(float(-ndtri(DOUBTS_CHANCE / 2 / count)), DOUBTS_LEAST)
+    most = corner * sigma
+    inverse = look.information(most)
+    sigma = look.rounded(spread_of(np.concatenate([t[there] for _, t, there, _ in look.studentised(inverse, most)])))
+    too_far = sigma * deviations_allowed(observations.count)
     rows, cols, errors = [], [], []
-    for start, t, _, error in look.studentised(inverse):
-        i, j = np.nonzero(np.abs(t) > most)
+    for start, t, _, error in look.studentised(inverse, most):
+        i, j = np.nonzero(np.abs(t) > too_far)
         rows.append(i + start)
         cols.append(j)
         errors.append(sigma * error[i, j] * observations.unit)
@@ -132,7 +177,7 @@ class _Look:
             fit = self.factor[rows] @ self.factor.T
             values = self.observations.block(rows, cols)
             seen, absent = ~np.isnan(values), self.observations.absent(rows, cols, values)
-            gap = np.where(seen, values / self.observations.unit, fit) - fit
+            gap = np.where(seen, values / self.observations.unit, fit).astype(np.float64) - fit
             if absent.any():
                 ends = self.observations.limits.of(rows, cols).over(self.observations.unit)
                 gap = np.where(absent, ends.nearest(fit.copy()) - fit, gap)
@@ -140,9 +185,9 @@ class _Look:
             fitted = ~np.isnan(kept) | self.trusted.absent(rows, cols, kept)
             yield start, gap / self._spread(rows, cols), seen, fitted
 
-    def _spread(self, rows: Any, cols: Any) -> Any:
-        extra = self.observations.spread
-        return 1.0 if extra is None else np.sqrt(self.observations.unweighted_precision(rows, cols))
+    def _spread(self, rows: slice, cols: slice) -> Any:
+        """How large the noise of each entry of a block is, relative to that of the others."""
+        return 1.0 if self.observations.spread is None else part_of(self.observations.spread, rows, cols)
 
     def information(self, most: float) -> Floats:
         """For each row, the inverse of what it knows of its place by all others: Σ w u_j u_jᵀ over what counts."""
@@ -150,26 +195,20 @@ class _Look:
         products = (self.factor[:, :, None] * self.factor[:, None, :]).reshape(n, r * r)
         known = np.zeros((n, r * r))
         for start, gap, seen, fitted in self.bands():
-            rows = slice(start, start + len(gap))
-            weight = np.minimum(1.0, most / np.maximum(np.abs(gap), np.finfo(float).tiny))
-            weight *= fitted & (seen | (gap != 0))
-            weight[np.arange(len(gap)), np.arange(rows.start, rows.stop)] *= 2  # the entry of a row with itself
+            rows = np.arange(start, start + len(gap))
+            weight = heard(gap, most) * (fitted & (seen | (gap != 0)))
+            weight[rows - start, rows] *= 2  # the entry of a row with itself
             known[rows] += weight @ products
-        known = known.reshape(n, r, r)
-        size = np.trace(known, axis1=1, axis2=2).mean() / r or 1.0
-        return np.linalg.inv(known + DOUBTS_RIDGE * size * np.eye(r))
+        return inverted(known.reshape(n, r, r))
 
-    def studentised(self, inverse: Floats) -> Iterator[tuple[int, Floats, Bools, Floats]]:
-        """The first row, misfits over what their noise is multiplied by, where a value was seen, and that factor."""
+    def studentised(self, inverse: Floats, most: float) -> Iterator[tuple[int, Floats, Bools, Floats]]:
+        """The first row, misfits over what their noise is multiplied by, where one can be judged, and that factor."""
         for start, gap, seen, fitted in self.bands():
             rows = np.arange(start, start + len(gap))
             lever = self._lever(inverse, rows)
-            inside = np.minimum(lever, 1.0)
-            factor = np.sqrt(np.where(fitted, 1 - inside, 1 + lever))
-            blind = fitted & (inside > DOUBTS_ITS_OWN)
-            t = np.where(blind, 0.0, gap / np.where(blind, 1.0, factor))
-            error = np.sqrt(1 + lever) * np.broadcast_to(self._spread(slice(rows[0], rows[-1] + 1), slice(0, len(inverse))), gap.shape)
-            yield start, t, seen & ~blind, error
+            t, blind = studentised(gap, lever, heard(gap, most) * fitted)
+            error = np.sqrt(1 + lever) * self._spread(slice(start, start + len(gap)), slice(0, len(inverse)))
+            yield start, t, seen & ~blind, np.broadcast_to(error, gap.shape)
 
     def _lever(self, inverse: Floats, rows: Indices) -> Floats:
         """Which share of a misfit of its own an entry (i, j) would take up: u_jᵀA_i⁻¹u_j + u_iᵀA_j⁻¹u_i."""

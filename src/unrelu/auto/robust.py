@@ -33,7 +33,7 @@ from unrelu.problems.rectangular import RectangularProblem
 from unrelu.solvers import GaussNewton
 from unrelu.starts.spectral import Tailored
 
-__all__ = ["corner_of", "doubted", "robust_of"]
+__all__ = ["RobustFit", "corner_of", "doubted", "robust_of"]
 
 # Where values are cut off for a start, in standard deviations of normal ones with the same median size.
 CLIPPED = 3.0
@@ -128,7 +128,7 @@ def _as_a_table(
 def _doubted(
     observations: Observations, rank: int | None, loss: Loss, rng: np.random.Generator, also: Places
 ) -> Doubts:
-    fit = _Fit(observations, loss, rng)
+    fit = RobustFit(observations, loss, rng)
     rank = fit.rank_found() if rank is None else rank
     factor = fit.at_rank(rank)
     trusted, before = observations, Doubts.none()
@@ -139,12 +139,12 @@ def _doubted(
             break
         before = found
         trusted = observations.without_entries(found.rows, found.cols)
-        factor = _Fit(trusted, loss, rng).going_on(factor)
+        factor = RobustFit(trusted, loss, rng).going_on(factor)
         found, impossible = contradicted(observations, trusted, factor, corner, also)
     return found.and_also(impossible)
 
 
-class _Fit:
+class RobustFit:
     """Fits of some data under a loss that distrusts; factors are in the units of the data."""
 
     def __init__(self, observations: Observations, loss: Loss, rng: np.random.Generator) -> None:
@@ -180,13 +180,13 @@ class _Fit:
             factor, problem = point.factor, self.problem.at(point)
             yield point
 
-    def rank_found(self) -> int:
+    def rank_found(self, least: int = 1) -> int:
         """The smallest rank that forecasts entries hidden on purpose as well as any does, by half of them."""
         i, j = _hidden(self.observations, self.rng)
         values = self.observations.source.at(i, j).astype(np.float64)
-        inner = _Fit(self.observations.without(i, j), self.problem.loss, self.rng)
+        inner = RobustFit(self.observations.without(i, j), self.problem.loss, self.rng)
         ranks = [rank for rank in RANKS if _affordable(inner.problem, rank)] or [1]
-        misses: list[float] = []
+        misses = [float(np.median(np.abs(values)))][least:]
         for point in inner.climbed(ranks):
             U = point.factor.astype(np.float64) * float(inner.root)
             misses.append(float(np.median(np.abs(values - np.einsum("ek,ek->e", U[i], U[j])))))
@@ -194,7 +194,8 @@ class _Fit:
                 break
         rounding = ROBUST_ROUNDING[self.observations.dtype.name] * float(np.median(np.abs(values)))
         good = max((1 + ROBUST_ALIKE) * min(misses), rounding)
-        return next(rank for rank, missed in zip(ranks, misses, strict=False) if missed <= good)
+        tried = [0, *ranks][least:]
+        return next(rank for rank, missed in zip(tried, misses, strict=False) if missed <= good)
 
 
 def _affordable(problem: PSDProblem, rank: int) -> bool:

@@ -186,8 +186,8 @@ def complete(
     loss, spread = loss_of_noise(loss, sigma)
     terms = Terms(threshold, seen, unknown, entry_range, weights, spread)
     doubting = Doubting(X, terms, loss)
-    observations = Observations.of(X, terms, doubting.impossible)
-    observations = replace(observations, definite=structure_checked(structure) == "psd")
+    definite = structure_checked(structure) == "psd"
+    observations = replace(Observations.of(X, terms, doubting.impossible), definite=definite)
     n = observations.size
     strategy = strategy_of(method, _given(start))
     rank = _rank_asked(rank, n, strategy, structure, problem)
@@ -209,17 +209,10 @@ def complete(
         phases = getattr(callback if bar is None else bar, "phase", None)
         with budget(doubting.left(stopping.time_limit), phases) as clock:
             answer = _answer(strategy, task, rank, diagonal, rehearse)
-    completion = replace(
-        completion_of_search(answer, observations, stopping.time_limit),
-        method=strategy.method,
-        source=X,
-        pairs=pairs,
-        **kept_terms(observations.said or terms),
-        seconds=clock.spent,
-        cpu_seconds=clock.cpu_spent,
-    )
-    completion = doubting.told(completion, observations)
-    completion = looked_at(completion, stopping.time_limit, phases)
+    about = dict(method=strategy.method, source=X, pairs=pairs, **kept_terms(observations.said or terms))
+    completion = completion_of_search(answer, observations, stopping.time_limit)
+    completion = replace(completion, seconds=clock.spent, cpu_seconds=clock.cpu_spent, **about)
+    completion = looked_at(doubting.told(completion, observations), stopping.time_limit, phases)
     warn_of_rows(observations, completion.undetermined_rows)
     return completion
 

@@ -136,7 +136,9 @@ def complete_rectangular(
         told = callback if bar is None else bar.also(callback)
         task = Task(posed, strategy.solver, stopping, rng, truth, told, either=either)
         about = dict(method=strategy.method, source=X, **kept_terms(observations.said or terms))
-        with budget(doubting.left(stopping.time_limit), getattr(callback if bar is None else bar, "phase", None)) as clock:
+        with budget(
+            doubting.left(stopping.time_limit), getattr(callback if bar is None else bar, "phase", None)
+        ) as clock:
             # Where only zeros were seen there is nothing to search.
             if rank is None and posed.norm > 0:
                 completion = _at_rank_found(task, strategy, about)

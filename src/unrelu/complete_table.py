@@ -26,7 +26,7 @@ from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.progress import Spinner
 from unrelu.model.losses import Loss
-from unrelu.results.distrust import with_warning
+from unrelu.results.distrust_words import with_warning
 from unrelu.results.distrusted import Distrusted
 from unrelu.results.rectangular import RectangularCompletion
 from unrelu.results.table import TableCompletion
@@ -216,7 +216,8 @@ def _robust(loss: Any) -> Loss | None:
     robust = robust_of(loss)
     if robust is None:
         raise InputError(
-            f"loss must be 'auto', or 'huber' if a few cells may be wrong, got {loss!r}; complete_rectangular takes others"
+            f"loss must be 'auto', or 'huber' if a few cells may be wrong, got {loss!r}; complete_rectangular takes "
+            "others"
         )
     return robust
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
@@ -27,6 +27,8 @@ BAND = 256
 # Of misfits the half and the nine tenths that are smallest tell the noise, by how far those of a normal one reach. The
 # larger of the two: what is left of real data has longer tails, and no tenth of them is wrong.
 SHARES = (0.5, 0.9)
+# Fewer entries than this count as so many where they tell a standard deviation.
+LEAST_TOLD = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,21 +77,26 @@ def spread_of(misfits: Floats) -> float:
     return float(max(np.quantile(np.abs(misfits), share) / ndtri((1 + share) / 2) for share in SHARES))
 
 
-def deviations_allowed(count: int) -> float:
-    """How many standard deviations the worst of so many entries may be off by chance.
+def deviations_allowed(count: int, told: Any = None) -> Any:
+    """How many standard deviations the worst of ``count`` entries may be off by chance.
+
+    Half of the ``told`` ones, all of them by default, tell the standard deviation: that of few is not known well, as
+    Student's distribution says.
 
     Examples
     --------
-    >>> round(deviations_allowed(10_000), 2), deviations_allowed(10)
-    (4.56, 4.0)
+    >>> round(float(deviations_allowed(10_000)), 2), round(float(deviations_allowed(10_000, told=40)), 2)
+    (4.57, 6.17)
     """
-    return max(float(-ndtri(DOUBTS_CHANCE / 2 / max(count, 1))), DOUBTS_LEAST)
+    chance = DOUBTS_CHANCE / 2 / max(count, 1)
+    freedom = np.maximum(count if told is None else told, LEAST_TOLD) / 2
+    return np.maximum(-stdtrit(freedom, chance), DOUBTS_LEAST)
 
 
 def heard(gap: Floats, most: Any) -> Floats:
     """How much misfits are listened to: all of what they say up to the corner ``most``, less beyond."""
-    found: Floats = np.minimum(1.0, most / np.maximum(np.abs(gap), np.finfo(float).tiny))
-    return found
+    found: Any = np.minimum(1.0, most / np.maximum(np.abs(gap), np.finfo(float).tiny))
+    return np.asarray(found, np.float64)
 
 
 def inverted(information: Floats) -> Floats:
@@ -142,7 +149,7 @@ def contradicted(
     most = corner * sigma
     inverse = look.information(most)
     sigma = look.rounded(spread_of(np.concatenate([t[there] for _, t, there, _ in look.studentised(inverse, most)])))
-    too_far = sigma * deviations_allowed(observations.count)
+    too_far = sigma * float(deviations_allowed(observations.count))
     rows, cols, errors = [], [], []
     for start, t, _, error in look.studentised(inverse, most):
         i, j = np.nonzero(np.abs(t) > too_far)

@@ -40,7 +40,7 @@ CLIPPED = 3.0
 # The median size of a standard normal number.
 MEDIAN = 0.6745
 # How often what is distrusted is asked for again.
-ROUNDS = 5
+ROUNDS = 4
 # Ranks that are tried where none is named, which share of the seen pairs is hidden to choose one, how many of them at
 # most, and after how many ranks that are no better no further one is tried.
 RANKS, HIDDEN, MOST_HIDDEN, PATIENCE = (1, 2, 3, 4, 5, 6, 8, 11, 16, 22, 30), 0.1, 20_000, 3
@@ -49,7 +49,7 @@ SPARE = 0.7
 # Ranks on the way up to one that is named.
 STEPS = (1, 2, 4, 8, 16)
 # How far fits on the way go; and how long those by which entries are judged.
-ON_THE_WAY, LONG = RelativeGradientNormBelow(ROBUST_ON_THE_WAY) | MaxIterations(20), 100
+ON_THE_WAY, LONG = RelativeGradientNormBelow(ROBUST_ON_THE_WAY) | MaxIterations(20), 40
 
 Places = tuple[Indices, Indices]
 
@@ -156,7 +156,9 @@ class RobustFit:
     def _run(self, start: Array, rule: StoppingRule | None = None) -> Point:
         """From a factor in units, as far as the noise asks for."""
         problem, start = self.problem.at_rank(start.shape[1]), start.astype(self.problem.dtype)
-        rule = RelativeGradientNormBelow(ROBUST_FITTED[problem.dtype.name]) | MaxIterations(LONG) if rule is None else rule
+        rule = (
+            RelativeGradientNormBelow(ROBUST_FITTED[problem.dtype.name]) | MaxIterations(LONG) if rule is None else rule
+        )
         return run(problem, GaussNewton(), problem.begun(start, start), rule, keep=False).point
 
     def going_on(self, factor: Array) -> Array:

@@ -23,7 +23,7 @@ from unrelu.model.losses import Loss
 __all__ = ["CellDoubts", "doubted_cells"]
 
 # How often what is distrusted is asked for again.
-ROUNDS = 6
+ROUNDS = 3
 # The half of normal numbers lies within so many standard deviations.
 HALF = 0.6745
 # Misfits of one sign that tell their spread; with fewer those of both signs do.
@@ -88,7 +88,7 @@ def doubted_cells(
     fit = RobustFit(whole, loss, rng)
     rank = fit.rank_found(least=0) if rank is None else rank
     factor = fit.at_rank(rank) if rank else np.zeros((m + n, 1))
-    marked, most = np.zeros((m, n), bool), deviations_allowed(int(cells.seen.sum()))
+    marked, most = np.zeros((m, n), bool), float(deviations_allowed(int(cells.seen.sum())))
     for _ in range(ROUNDS):
         deviations = _deviations(shown, standard.without(marked), factor.astype(np.float64), corner_of(loss))
         before, marked = marked, (deviations > most) & (cells.seen | cells.limited)
@@ -147,12 +147,14 @@ def _lever(left: Floats, right: Floats, weight: Floats) -> Floats:
 
 def _over_spread(t: Floats, told: Bools) -> Floats:
     """Sizes of misfits over the spread of those of their column that lie on the same side."""
-    n = t.shape[1]
+    n, count = t.shape[1], int(told.sum())
     both = np.array([spread_of(t[told[:, j], j]) for j in range(n)])
     floor = max(LEAST_SPREAD * float(np.median(both)), DOUBTS_ROUNDING["float64"])
     sides = []
     for mine in (told & (t > 0), told & (t < 0)):
         enough = mine.sum(axis=0) >= ENOUGH
         own = np.array([spread_of(t[mine[:, j], j]) if enough[j] else both[j] for j in range(n)])
-        sides.append(np.maximum(own, floor))
+        known = np.where(enough, mine.sum(axis=0), told.sum(axis=0))
+        # A spread that few cells tell is known less well, and so much larger it may be.
+        sides.append(np.maximum(own, floor) * deviations_allowed(count, known) / deviations_allowed(count))
     return np.abs(t) / np.where(t > 0, sides[0], sides[1])

@@ -222,8 +222,8 @@ def impossible(
         found, count = [np.array([rows[wrong], cols[wrong]], np.intp)], len(values)
     else:
         for start, values in source.bands():
-            band, cols = slice(start, start + len(values)), slice(0, values.shape[1])
-            inside = faults._inside(values, limits.of(band, cols), limits.by_chance(band, cols))
+            band, all_ = slice(start, start + len(values)), slice(0, values.shape[1])
+            inside = faults._inside(values, limits.of(band, all_), limits.by_chance(band, all_))
             i, j = np.nonzero(inside | faults._out_of_range(values))
             found.append(np.array([i + start, j], np.intp))
             count += int(np.count_nonzero(~np.isnan(values)))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from unrelu.base.arrays import Array, Indices
 from unrelu.data.checks import impossible
 from unrelu.data.inputs import read_table, read_values, square_size
@@ -25,6 +23,7 @@ def apart_from(source: Source, limits: Limits, left_out: Places | None) -> tuple
 
     Examples
     --------
+    >>> import numpy as np
     >>> from unrelu.data.source import ArraySource
     >>> source, limits = apart_from(ArraySource(np.ones((2, 2))), Limits(high=0.0), (np.array([0]), np.array([1])))
     >>> source.block(slice(0, 1), slice(0, 2)).tolist(), limits.unknown.tolist()
@@ -41,6 +40,7 @@ def impossible_entries(X: Any, terms: Terms, *, table: bool = False) -> Places:
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.ones((4, 4))
     >>> X[1, 2] = -3.0
     >>> [place.tolist() for place in impossible_entries(X, Terms(threshold=0.0))]
@@ -60,6 +60,7 @@ def values_at(X: Any, places: Places, *, table: bool = False) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> values_at(np.array([[1.0, 2.0], [3.0, 4.0]]), (np.array([1]), np.array([0]))).tolist()
     [3.0]
     """

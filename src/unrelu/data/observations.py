@@ -14,9 +14,9 @@ from unrelu.base.units import power_of_four
 from unrelu.data.checks import Counts, checked, counted, within_range
 from unrelu.data.inputs import read_values, square_size
 from unrelu.data.labels import Axes
+from unrelu.data.left_out import Places, apart_from
 from unrelu.data.limits import Blocks, Ends, Limits, has_limit, narrowed, numbers_at, part_of
 from unrelu.data.source import Place, Source, WithoutDiagonal, source_of
-from unrelu.data.left_out import Places, apart_from
 from unrelu.data.terms import Terms, read_limits, settled
 
 __all__ = ["Observations", "relative_weights"]

@@ -85,8 +85,8 @@ class Sheet:
         """What is known of the cells of columns that hold numbers, by terms that are settled; refused if it clashes."""
         limits = read_limits(terms, self.axes).part(np.arange(self.axes.shape[0]), self.numeric)
         told = Terms(threshold=limits, entry_range=terms.entry_range)
-        left_out = None if self.left_out is None else np.nonzero(self.left_out[:, self.numeric])
-        return measured(table_observations(self._numbers, told, left_out))
+        rows, cols = np.nonzero(np.zeros((0, 0)) if self.left_out is None else self.left_out[:, self.numeric])
+        return measured(table_observations(self._numbers, told, (rows, cols)))
 
     @property
     def _numbers(self) -> Any:

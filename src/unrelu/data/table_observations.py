@@ -18,9 +18,7 @@ from unrelu.data.terms import Terms, read_limits, settled
 __all__ = ["table_observations"]
 
 
-def table_observations(
-    X: Any, terms: Terms | None = None, left_out: Places | None = None, **said: Any
-) -> Observations:
+def table_observations(X: Any, terms: Terms | None = None, left_out: Places | None = None, **said: Any) -> Observations:
     """Check the caller's table, and make it part of a symmetric matrix; it is not changed.
 
     The labels are those of the rows followed by those of the columns, if the table has any.

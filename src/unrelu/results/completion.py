@@ -14,7 +14,7 @@ from unrelu.auto.no_structure import NoStructure
 from unrelu.auto.rehearsal import alone_beside
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.auto.task import Attempt
-from unrelu.base.arrays import Array, Bools, Indices
+from unrelu.base.arrays import Array, Indices
 from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.labels import as_positions
 from unrelu.data.left_out import Places

@@ -19,7 +19,11 @@ class Determined:
     """What every completion says of its rows; ``witnesses`` are asked when it is first needed."""
 
     witnesses: Witnesses
-    _asked: dict[str, Any]
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        """What was asked already."""
+        raise NotImplementedError
 
     @property
     def size(self) -> int:

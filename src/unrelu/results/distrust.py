@@ -1,29 +1,22 @@
-"""What a completion says of the entries that it distrusts, in words, for JSON and in a file."""
+"""A completion with the entries that it distrusts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from unrelu.auto.doubts import Doubts
 from unrelu.base.arrays import Array, Floats
-from unrelu.data.labels import label_or_position
 from unrelu.data.observations import Observations
-from unrelu.loop.history import Verdict, finite
 from unrelu.results.completion import Completion
+from unrelu.results.distrust_words import with_warning
 from unrelu.results.distrusted import Distrusted
 
-__all__ = ["distrust_in_json", "distrust_in_words", "listed_doubts", "with_doubts", "with_warning"]
+__all__ = ["listed_doubts", "with_doubts"]
 
 Made = TypeVar("Made", bound=Completion)
-
-# Entries that a sentence names one by one.
-NAMED = 5
-# A larger share of the seen entries than this is not a few: then something else is wrong.
-A_FEW = 0.1
 
 
 def listed_doubts(
@@ -72,47 +65,3 @@ def with_doubts(completion: Made, doubts: Doubts, values: Array, before: Observa
     listed = listed_doubts(found, values[mine], expected, before, axes)
     verdict = with_warning(completion.verdict, listed, before.count, left_out=left_out)
     return replace(completion, distrusted=listed, verdict=verdict)
-
-
-def with_warning(verdict: Verdict, listed: Sequence[Distrusted], count: int, *, left_out: bool) -> Verdict:
-    """The same verdict, which says how many entries are distrusted."""
-    if not listed:
-        return verdict
-    many = f"{len(listed)} entries are" if len(listed) > 1 else "one entry is"
-    said = f"{many} distrusted{' and left out' if left_out else ''}"
-    if len(listed) > A_FEW * count:
-        said += ", more than a few wrong ones would be: look whether rank and threshold are right"
-    return Verdict(verdict.code, f"{verdict.reason}; {said}")
-
-
-def distrust_in_words(listed: Sequence[Distrusted], most: int = NAMED) -> str:
-    """The first of them, and how many more there are.
-
-    Examples
-    --------
-    >>> distrust_in_words([Distrusted("a", "b", 40.0, 2.5, 31.0), Distrusted(3, 4, float("nan"), 2.5, 8.0)], most=1)
-    '(a, b) is 40, where the others say 2.5 (31 standard deviations) … and 1 more'
-    """
-    shown = [_in_words(one) for one in listed[:most]]
-    more = len(listed) - len(shown)
-    return "; ".join(shown) + (f" … and {more} more" if more else "")
-
-
-def _in_words(one: Distrusted) -> str:
-    came = "was not seen" if np.isnan(one.value) else f"is {one.value:.4g}"
-    return f"({one.row}, {one.column}) {came}, where the others say {one.expected:.3g} ({one.deviations:.2g} standard deviations)"
-
-
-def distrust_in_json(listed: Sequence[Distrusted]) -> list[dict[str, Any]]:
-    """All of them, ready for JSON; a value that was not seen is null.
-
-    Examples
-    --------
-    >>> distrust_in_json([Distrusted(3, 4, float("nan"), 2.5, 8.0)])
-    [{'row': 3, 'column': 4, 'value': None, 'expected': 2.5, 'deviations': 8.0}]
-    """
-    return [finite(asdict(one) | {"row": _label(one.row), "column": _label(one.column)}) for one in listed]
-
-
-def _label(label: Any) -> str | int:
-    return int(label) if isinstance(label, int | np.integer) else str(label_or_position(0, (label,)))

@@ -60,7 +60,9 @@ class Doubting:
             finally:
                 self.seconds, self.cpu_seconds = clock.spent, clock.cpu_spent
         self.before = observations
-        rest = observations.without_entries(self.doubts.rows, self.doubts.cols) if len(self.doubts.rows) else observations
+        rest = (
+            observations.without_entries(self.doubts.rows, self.doubts.cols) if len(self.doubts.rows) else observations
+        )
         return rest, Censored(self.loss.noise) if self.loss.noise_given else "auto"
 
     def left(self, seconds: float | None) -> float | None:
@@ -71,7 +73,7 @@ class Doubting:
         """The completion of ``observations``, with what is distrusted."""
         if self.loss is None:
             return completion
-        found = completion
+        found, all_left_out = completion, self.doubts is not None
         if self.doubts is None:
             self.before, self.doubts = observations, self._of_fit(completion, observations)
             places = self._also(observations)
@@ -82,7 +84,7 @@ class Doubting:
         assert self.before is not None
         found = replace(found, left_out=self._in_matrix(places))
         values = values_at(self.X, self._in_matrix((self.doubts.rows, self.doubts.cols), all_=True), table=self.table)
-        return with_doubts(found, self.doubts, values, self.before, left_out=len(places[0]) > 0)
+        return with_doubts(found, self.doubts, values, self.before, left_out=all_left_out)
 
     def _of_fit(self, completion: Completion, observations: Observations) -> Doubts:
         """What the fit of a named method contradicts."""

@@ -16,6 +16,7 @@ from unrelu.base.errors import InputError, is_integer
 from unrelu.io.disk import replacing
 from unrelu.loop.history import History, Record, Stop, Verdict, finite
 from unrelu.results.data_again import marked
+from unrelu.results.distrust_words import distrust_in_json
 from unrelu.results.distrusted import Distrusted
 from unrelu.results.packed_terms import pack_terms, unpack_terms
 from unrelu.results.witnesses import witnesses_for
@@ -77,7 +78,7 @@ def write_fields(path: str | Path, completion: Any) -> None:
         "undetermined_rows": completion.undetermined_rows.tolist(),
         "alone": None if completion.alone is None else completion.alone.as_dict(),
         "rehearsal": None if completion.rehearsal is None else completion.rehearsal.as_dict(),
-        "distrusted": [asdict(one) | {"row": _plain(one.row), "column": _plain(one.column)} for one in completion.distrusted],
+        "distrusted": distrust_in_json(completion.distrusted),
         "left_out": [place.tolist() for place in completion.left_out],
         "kind": completion.kind,
         "unknown_count": completion.unknown_count

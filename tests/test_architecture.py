@@ -290,6 +290,7 @@ TOLERANCES = (
     "unrelu.base.tolerances.detection",
     "unrelu.base.tolerances.distances",
     "unrelu.base.tolerances.proofs",
+    "unrelu.base.tolerances.robust",
 )
 # Files with small numbers of their own, by the reason.
 NO_TOLERANCES = {

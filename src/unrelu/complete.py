@@ -41,6 +41,7 @@ from unrelu.loop.progress import Bar
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import LOSSES, Loss
 from unrelu.results.completion import Completion
+from unrelu.results.doubting import Doubting
 from unrelu.results.gaps import finding_gaps
 from unrelu.results.made import completion_of_search, looked_at, warn_of_rows
 from unrelu.solvers import Solver
@@ -116,9 +117,10 @@ def complete(
     sigma : float or array, optional
         The standard deviation of the noise: of all entries, or one per row, column or entry. It makes the loss
         ``censored``; default: estimated.
-    loss : {"auto", "observed", "one-sided", "censored"} or Loss
+    loss : {"auto", "observed", "one-sided", "censored", "huber"} or Loss
         ``auto``: the method's own; with method ``auto`` by likelihood (``censored``) if there is noise that decides
-        what is seen, else with what absence says (``one-sided``).
+        what is seen, else with what absence says (``one-sided``). ``huber``: a few per cent of the entries may be
+        wrong, also by lying on the wrong side; they are found, left out and named, see :attr:`Completion.distrusted`.
     method : str, Solver, Strategy or callable, default "auto"
         ``auto``, ``gauss-newton``, ``direct``, ``gradient-descent``, ``scaled-gd``, ``pam``, ``momentum-pam``,
         ``gnmr``, ``admm`` or ``sdp``: the names in :data:`unrelu.solvers.METHODS`. With ``auto`` and start ``auto`` one
@@ -191,12 +193,17 @@ def complete(
     """
     loss, spread = loss_of_noise(loss, sigma)
     terms = Terms(threshold, seen, unknown, entry_range, weights, spread)
-    observations = replace(Observations.of(X, terms), definite=structure_checked(structure) == "psd")
+    doubting = Doubting(X, terms, loss)
+    definite = structure_checked(structure) == "psd"
+    observations = replace(Observations.of(X, terms, doubting.impossible), definite=definite)
     n = observations.size
     strategy = strategy_of(method, _given(start))
     rank = _rank_asked(rank, n, strategy, structure, problem)
-    loss_chosen, either = chosen_loss(loss, strategy, observations)
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
+    rng = generator_of(rng)
+    if strategy.name == "auto" and isinstance(problem, str):
+        observations, loss = doubting.trusted(observations, loss, rank, rng, stopping.time_limit)
+    loss_chosen, either = chosen_loss(loss, strategy, observations)
     truth = None if truth is None else truth_checked(truth, Axes.square(n, observations.labels))
     pairs = pairs_checked(pairs)
     _require_callable(callback)
@@ -206,20 +213,14 @@ def complete(
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
     with Bar(posed, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
-        task = Task(posed, strategy.solver, stopping, generator_of(rng), truth, told, either=either)
+        task = Task(posed, strategy.solver, stopping, rng, truth, told, either=either)
         phases = getattr(callback if bar is None else bar, "phase", None)
-        with budget(stopping.time_limit, phases) as clock:
+        with budget(doubting.left(stopping.time_limit), phases) as clock:
             answer = _answer(strategy, task, rank, diagonal, rehearse)
-    completion = replace(
-        completion_of_search(answer, observations, stopping.time_limit),
-        method=strategy.method,
-        source=X,
-        pairs=pairs,
-        **kept_terms(observations.said or terms),
-        seconds=clock.spent,
-        cpu_seconds=clock.cpu_spent,
-    )
-    completion = looked_at(completion, stopping.time_limit, phases)
+    about = dict(method=strategy.method, source=X, pairs=pairs, **kept_terms(observations.said or terms))
+    completion = completion_of_search(answer, observations, stopping.time_limit)
+    completion = replace(completion, seconds=clock.spent, cpu_seconds=clock.cpu_spent, **about)
+    completion = looked_at(doubting.told(completion, observations), stopping.time_limit, phases)
     warn_of_rows(observations, completion.undetermined_rows)
     return completion
 

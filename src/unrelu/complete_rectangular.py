@@ -32,6 +32,7 @@ from unrelu.loop.progress import Bar
 from unrelu.loop.stopping import StoppingRule
 from unrelu.model.losses import Loss
 from unrelu.problems.rectangular import RectangularProblem, balanced
+from unrelu.results.doubting import Doubting
 from unrelu.results.gaps import finding_gaps
 from unrelu.results.rectangular import RectangularCompletion
 from unrelu.solvers import Solver
@@ -114,7 +115,8 @@ def complete_rectangular(
     """
     loss, spread = loss_of_noise(loss, sigma)
     terms = Terms(threshold, seen, unknown, entry_range, weights, spread)
-    observations = table_observations(X, terms)
+    doubting = Doubting(X, terms, loss, table=True)
+    observations = table_observations(X, terms, doubting.impossible)
     m, n = _shape(observations)
     if not (rank is None or (is_integer(rank) and 1 <= rank <= min(m, n))):
         raise InputError(f"rank must be between 1 and {min(m, n)}, the smaller side of the table; got {rank!r}")
@@ -123,8 +125,11 @@ def complete_rectangular(
     strategy = table_strategy(method, _given(start, (m, n), int(rank or 1)))
     if rank is None and not isinstance(strategy, AutoTable):
         raise InputError("rank must be named unless method='auto'; name a number, or drop method=")
-    loss_chosen, either = chosen_loss(loss, strategy, observations)
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
+    rng = generator_of(rng)
+    if isinstance(strategy, AutoTable):
+        observations, loss = doubting.trusted(observations, loss, rank, rng, stopping.time_limit)
+    loss_chosen, either = chosen_loss(loss, strategy, observations)
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
     truth = None if truth is None else truth_checked(truth, read_table(X)[1])
@@ -132,9 +137,11 @@ def complete_rectangular(
     posed = without_noise(RectangularProblem(observations, int(rank or 1), loss_chosen, kernel_of(kernel)), either)
     with Bar(posed, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
-        task = Task(posed, strategy.solver, stopping, generator_of(rng), truth, told, either=either)
+        task = Task(posed, strategy.solver, stopping, rng, truth, told, either=either)
         about = dict(method=strategy.method, source=X, **kept_terms(observations.said or terms))
-        with budget(stopping.time_limit, getattr(callback if bar is None else bar, "phase", None)) as clock:
+        with budget(
+            doubting.left(stopping.time_limit), getattr(callback if bar is None else bar, "phase", None)
+        ) as clock:
             # Where only zeros were seen there is nothing to search.
             if rank is None and posed.norm > 0:
                 completion = _at_rank_found(task, strategy, about)
@@ -142,7 +149,8 @@ def complete_rectangular(
                 attempts = found_by(strategy if posed.norm > 0 else Once(strategy.solver), task)
                 completion = replace(_completion(task, attempts), **about)
     _warn_of_empty(observations)
-    return replace(completion, seconds=clock.spent, cpu_seconds=clock.cpu_spent)
+    completion = replace(completion, seconds=clock.spent, cpu_seconds=clock.cpu_spent)
+    return doubting.told(completion, observations)
 
 
 def smallest_exact(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from unrelu.auto.robust import robust_of
+from unrelu.auto.robust_table import CellDoubts, doubted_cells
 from unrelu.auto.table_choice import Chosen, TableRehearsal, choose
 from unrelu.auto.table_rehearsal import Shape
 from unrelu.base.arrays import Indices
@@ -23,6 +26,9 @@ from unrelu.detection.columns import column_levels, levels_in_words, levels_of_c
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.progress import Spinner
+from unrelu.model.losses import Loss
+from unrelu.results.distrust_words import with_warning
+from unrelu.results.distrusted import Distrusted
 from unrelu.results.rectangular import RectangularCompletion
 from unrelu.results.table import TableCompletion
 
@@ -45,6 +51,7 @@ def complete_table(
     entry_range: tuple[float, float] | None = None,
     log: bool = False,
     skew: bool = True,
+    loss: str | Loss = "auto",
     max_seconds: float | None = None,
     progress: bool = False,
     rng: Any = None,
@@ -83,6 +90,9 @@ def complete_table(
         Whether it is the logarithms that are normal: for concentrations and the like. All values must be above 0.
     skew : bool, default True
         Whether columns may be skew; False: normal ones only. With ``log`` none is.
+    loss : {"auto", "huber"}, default "auto"
+        ``huber``: a few per cent of the cells may be wrong, also by lying beyond their limits; they are found, left out
+        and named, see :attr:`TableCompletion.distrusted`.
     max_seconds : float, optional
         How long it may look for a model; then the best so far is taken, and the verdict says so. Ctrl-C does the same.
     progress : bool, default False
@@ -129,6 +139,8 @@ def complete_table(
         terms = sheet.settled(Terms(threshold, seen, unknown, None if _any_number(entry_range) else entry_range))
         if not len(sheet.numeric):
             raise InputError("X must hold at least one column of numbers, got none; convert it with pandas.to_numeric")
+        robust, rng = _robust(loss), generator_of(rng)
+        sheet, doubts = (sheet, None) if robust is None else _trusted(sheet, terms, rank, robust, rng, log=log)
         cells = sheet.cells(terms)
         columns, untouched = _usable(sheet, cells)
         part = cells.part(slice(None), np.searchsorted(sheet.numeric, columns))
@@ -148,14 +160,20 @@ def complete_table(
         counts=counts,
         seconds=clock.spent,
     )
+    found = _completion(chosen, common)
+    found = replace(found, verdict=_with_words(found.verdict, words)) if words else found
+    return found if doubts is None else _named(found, doubts)
+
+
+def _completion(chosen: Chosen | RectangularCompletion | None, common: dict[str, Any]) -> TableCompletion:
+    """What was chosen, with what is ``common`` to all completions."""
     if isinstance(chosen, RectangularCompletion):
-        said, verdict = f"rank {chosen.rank}, exactly", _with_words(chosen.verdict, words)
-        return TableCompletion(verdict, said, chosen.rank, TableRehearsal(chosen=said), exact=chosen, **common)
+        said = f"rank {chosen.rank}, exactly"
+        return TableCompletion(chosen.verdict, said, chosen.rank, TableRehearsal(chosen=said), exact=chosen, **common)
     if chosen is None:
         nothing = Verdict(Stop.DOES_NOT_EXTRAPOLATE, "no column shows three different values: none was completed")
         return TableCompletion(nothing, "nothing", None, TableRehearsal(), **common)
-    verdict, told = _with_counts(chosen.rehearsal.verdict, int(counts.sum())), chosen.rehearsal
-    verdict = _with_words(verdict, words)
+    verdict, told = _with_counts(chosen.rehearsal.verdict, int(common["counts"].sum())), chosen.rehearsal
     return TableCompletion(verdict, chosen.model.name, chosen.fit.rank, told, fit=chosen.fit, **common)
 
 
@@ -172,7 +190,7 @@ def _levels(sheet: Sheet, threshold: Any, seen: str) -> tuple[Any, str]:
 
 
 def _with_words(verdict: Verdict, words: str) -> Verdict:
-    return Verdict(verdict.code, f"{verdict.reason}; {words}") if words else verdict
+    return Verdict(verdict.code, f"{verdict.reason}; {words}")
 
 
 def _with_counts(verdict: Verdict, count: int) -> Verdict:
@@ -195,10 +213,9 @@ def _chosen(cells: Measured, named: int | None, shape: Shape, rng: Any) -> Chose
     """The model that is taken; None where there is no column to complete."""
     if not cells.shape[1]:
         return None
-    generator = generator_of(rng)
 
     def at_rank(rank: int) -> RectangularCompletion:
-        return complete_rectangular(cells.values, rank, threshold=cells.limits, rng=generator)
+        return complete_rectangular(cells.values, rank, threshold=cells.limits, rng=rng)
 
     def exact(rank: int) -> RectangularCompletion | None:
         if shape.log:
@@ -208,8 +225,57 @@ def _chosen(cells: Measured, named: int | None, shape: Shape, rng: Any) -> Chose
             found = smallest_exact(at_rank(rank), at_rank) if named is None else at_rank(rank)
         return found if found.verdict.code is Stop.FITTED else None
 
-    found: Chosen | RectangularCompletion = choose(cells, shape, generator, named, exact)
+    found: Chosen | RectangularCompletion = choose(cells, shape, rng, named, exact)
     return found
+
+
+def _robust(loss: Any) -> Loss | None:
+    """The loss that distrusts cells, if one is named."""
+    if isinstance(loss, str) and loss == "auto":
+        return None
+    robust = robust_of(loss)
+    if robust is None:
+        raise InputError(
+            f"loss must be 'auto', or 'huber' if a few cells may be wrong, got {loss!r}; complete_rectangular takes "
+            "others"
+        )
+    return robust
+
+
+def _trusted(
+    sheet: Sheet, terms: Terms, rank: int | None, loss: Loss, rng: np.random.Generator, *, log: bool
+) -> tuple[Sheet, CellDoubts]:
+    """The sheet without cells that are distrusted, and what is known of all of them."""
+    impossible = sheet.impossible(terms)
+    if log:
+        impossible |= sheet.values <= 0
+    given, sheet = sheet.values.astype(np.float64), sheet.without(impossible)
+    cells = sheet.cells(terms)
+    columns, _ = _usable(sheet, cells)
+    marked, deviations = impossible.copy(), np.where(impossible, np.inf, 0.0)
+    if len(columns):
+        part = cells.part(slice(None), np.searchsorted(sheet.numeric, columns))
+        beside = Measured(given[:, columns], part.ends, part.silent)
+        found = doubted_cells(part, rank, loss, rng, log=log, beside=beside)
+        marked[:, columns] |= found.marked
+        deviations[:, columns] = found.deviations
+    return sheet.without(marked), CellDoubts(marked, deviations)
+
+
+def _named(found: TableCompletion, doubts: CellDoubts) -> TableCompletion:
+    """The same with the cells that are distrusted, the worst first."""
+    middle = np.full(found.shape, np.nan)
+    middle[:, found.columns] = found.middle()
+    rows, cols = np.nonzero(doubts.marked)
+    given = Sheet.of(found.sheet.source).values
+    order = np.argsort(-doubts.deviations[rows, cols], kind="stable")
+    labels = found.labels or range(found.shape[0]), found.column_labels or range(found.shape[1])
+    listed = tuple(
+        Distrusted(labels[0][i], labels[1][j], float(given[i, j]), float(middle[i, j]), float(doubts.deviations[i, j]))
+        for i, j in zip(rows[order].tolist(), cols[order].tolist(), strict=True)
+    )
+    verdict = with_warning(found.verdict, listed, int(found.cells.seen.sum()), left_out=True)
+    return replace(found, distrusted=listed, verdict=verdict)
 
 
 def _usable(sheet: Sheet, cells: Measured) -> tuple[Indices, dict[int, str]]:

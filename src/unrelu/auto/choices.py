@@ -15,7 +15,7 @@ from unrelu.data.labels import MOST_NAMED, Axes
 from unrelu.data.observations import Observations
 from unrelu.kernels import Kernel, kernel_for
 from unrelu.loop.stopping import MaxIterations, StoppingRule
-from unrelu.model.losses import Censored, Loss
+from unrelu.model.losses import Censored, Huber, Loss
 from unrelu.problems.indefinite import IndefiniteProblem
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers import Solver
@@ -37,6 +37,8 @@ __all__ = [
 Named = TypeVar("Named")
 
 DEFAULT_METHOD = "gauss-newton"
+# Losses that may be told how large the noise is.
+KNOWING_NOISE: dict[str, type[Censored | Huber]] = {"auto": Censored, "censored": Censored, "huber": Huber}
 
 
 def rank_checked(rank: Any, n: int) -> int:
@@ -61,11 +63,12 @@ def loss_of_noise(loss: Any, sigma: Any) -> tuple[Any, Any]:
     """
     if sigma is None:
         return loss, None
-    if not (isinstance(loss, str) and loss in ("auto", "censored")):
+    if not (isinstance(loss, str) and loss in KNOWING_NOISE):
         raise InputError(
-            f"sigma is the noise of loss='censored', got loss={loss!r} besides; drop one of them, or write "
+            f"sigma is the noise of loss='censored' or 'huber', got loss={loss!r} besides; drop one of them, or write "
             "loss=Censored(sigma)"
         )
+    likely = KNOWING_NOISE[loss]
     try:
         values = np.asarray(sigma, np.float64)
     except (TypeError, ValueError):
@@ -74,9 +77,9 @@ def loss_of_noise(loss: Any, sigma: Any) -> tuple[Any, Any]:
         came = f"{sigma!r}" if np.ndim(sigma) == 0 else _first_bad(sigma, values)
         raise InputError(f"sigma must be finite numbers above 0, or None to estimate the noise; got {came}")
     if values.ndim == 0:
-        return Censored(float(values)), None
+        return likely(sigma=float(values)), None
     typical = float(np.sqrt(np.mean(values**2)))
-    return Censored(typical), sigma / typical if hasattr(sigma, "to_numpy") else values / typical
+    return likely(sigma=typical), sigma / typical if hasattr(sigma, "to_numpy") else values / typical
 
 
 def _first_bad(sigma: Any, values: Floats) -> str:

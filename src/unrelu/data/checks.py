@@ -17,11 +17,14 @@ from unrelu.data.labels import Axes
 from unrelu.data.limits import Ends, Limits, has_limit
 from unrelu.data.source import Source
 
-__all__ = ["Counts", "checked", "counted", "within_range"]
+__all__ = ["Counts", "checked", "counted", "impossible", "within_range"]
 
 
 # Entries that a sentence names.
 NAMED = 3
+# Up to which share of the seen entries some may be on the wrong side where a few wrong ones are expected: with more of
+# them it is the threshold, or the side, that is wrong.
+A_FEW = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +195,40 @@ def checked(source: Source, limits: Limits, axes: Axes, entry_range: tuple[float
         _refuse_one_triangle(source, limits)
     _refuse_a_threshold_out_of_reach(source, limits, counts)
     return counts
+
+
+def impossible(
+    source: Source, limits: Limits, entry_range: tuple[float, float] | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where values were seen that could not have been: on the wrong side of a limit, or outside of a range.
+
+    Nowhere, if there are more than a few of them: then :func:`checked` says what is wrong.
+
+    Examples
+    --------
+    >>> from unrelu.data.source import ArraySource
+    >>> X = np.ones((4, 4))
+    >>> X[1, 2] = -3.0
+    >>> [place.tolist() for place in impossible(ArraySource(X), Limits(high=0.0), None)]
+    [[1], [2]]
+    """
+    faults, count = _Faults(limits, source.shape, entry_range), 0
+    found: list[NDArray[np.intp]] = [np.zeros((2, 0), np.intp)]
+    stored = source.coordinates()
+    if stored is not None:
+        rows, cols, values = stored
+        chance = limits.chance_at(rows, cols, source.shape)
+        wrong = faults._inside(values, limits.at(rows, cols, source.shape), chance) | faults._out_of_range(values)
+        found, count = [np.array([rows[wrong], cols[wrong]], np.intp)], len(values)
+    else:
+        for start, values in source.bands():
+            band, all_ = slice(start, start + len(values)), slice(0, values.shape[1])
+            inside = faults._inside(values, limits.of(band, all_), limits.by_chance(band, all_))
+            i, j = np.nonzero(inside | faults._out_of_range(values))
+            found.append(np.array([i + start, j], np.intp))
+            count += int(np.count_nonzero(~np.isnan(values)))
+    rows, cols = np.concatenate(found, axis=1)
+    return (rows, cols) if len(rows) <= A_FEW * count else (rows[:0], cols[:0])
 
 
 def _refuse_one_triangle(source: Source, limits: Limits) -> None:

@@ -14,6 +14,7 @@ from unrelu.base.units import power_of_four
 from unrelu.data.checks import Counts, checked, counted, within_range
 from unrelu.data.inputs import read_values, square_size
 from unrelu.data.labels import Axes
+from unrelu.data.left_out import Places, apart_from
 from unrelu.data.limits import Blocks, Ends, Limits, has_limit, narrowed, numbers_at, part_of
 from unrelu.data.source import Place, Source, WithoutDiagonal, source_of
 from unrelu.data.terms import Terms, read_limits, settled
@@ -77,7 +78,7 @@ class Observations:
     caps: Floats | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, X: Any, terms: Terms | None = None, **said: Any) -> Observations:
+    def of(cls, X: Any, terms: Terms | None = None, left_out: Places | None = None, **said: Any) -> Observations:
         """Check the caller's matrix; it is not changed, and copied only where that cannot be avoided.
 
         Parameters
@@ -85,13 +86,15 @@ class Observations:
         X : as in :func:`unrelu.complete`
         terms : Terms, optional
             What is said of it beside its values; or the fields of that by name.
+        left_out : pair of int ndarray, optional
+            Entries whose values are not looked at, and whose absence says nothing.
         """
         data, labels = read_values(X)
         n = square_size(data, "X")
         source = source_of(data)
         axes = Axes.square(n, labels)
         told = settled(Terms(**said) if terms is None else terms, axes)
-        limits = read_limits(told, axes)
+        source, limits = apart_from(source, read_limits(told, axes), left_out)
         found = checked(source, limits, axes, told.entry_range)
         limits = limits if told.entry_range is None else within_range(limits, told.entry_range)
         weights, diagonal_seen = relative_weights(told.weights, source, found), bool(source.diagonal_seen().any())
@@ -228,9 +231,12 @@ class Observations:
 
     def without(self, rows: Indices, cols: Indices) -> Observations:
         """The same with the pairs (rows[k], cols[k]) missing for another reason than their value."""
-        i, j = np.concatenate([rows, cols]), np.concatenate([cols, rows])
-        limits = self.limits.without(i, j, self.source.shape)
-        return replace(self, source=self.source.without(i, j), limits=limits, scanned=None)
+        return self.without_entries(np.concatenate([rows, cols]), np.concatenate([cols, rows]))
+
+    def without_entries(self, rows: Indices, cols: Indices) -> Observations:
+        """The same with the entries (rows[k], cols[k]) missing for another reason; of a pair the other may stay."""
+        limits = self.limits.without(rows, cols, self.source.shape)
+        return replace(self, source=self.source.without(rows, cols), limits=limits, scanned=None)
 
     def pairs(self, rows: Indices, cols: Indices) -> tuple[Floats, Bools]:
         """Means of the seen values of some pairs in units of ``unit`` (0 where none was seen), and which were seen."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.data.inputs import read_table
 from unrelu.data.labels import Axes
+from unrelu.data.left_out import impossible_entries
 from unrelu.data.limits import Ends
 from unrelu.data.measured import Measured, measured
 from unrelu.data.source import source_of
@@ -32,6 +33,8 @@ class Sheet:
         NaN where nothing was seen, and in columns that hold no numbers; of the caller's precision.
     numeric : int ndarray
         Columns that hold numbers.
+    left_out : bool ndarray of shape (m, n), or None
+        Cells that nobody believes: they count as missing for no reason of theirs.
 
     Examples
     --------
@@ -45,6 +48,7 @@ class Sheet:
     axes: Axes
     values: Array
     numeric: Indices
+    left_out: Bools | None = None
 
     @classmethod
     def of(cls, X: Any) -> Sheet:
@@ -80,8 +84,29 @@ class Sheet:
     def cells(self, terms: Terms) -> Measured:
         """What is known of the cells of columns that hold numbers, by terms that are settled; refused if it clashes."""
         limits = read_limits(terms, self.axes).part(np.arange(self.axes.shape[0]), self.numeric)
-        numbers = self.source.iloc[:, self.numeric] if _is_frame(self.source) else self.source
-        return measured(table_observations(numbers, Terms(threshold=limits, entry_range=terms.entry_range)))
+        told = Terms(threshold=limits, entry_range=terms.entry_range)
+        rows, cols = np.nonzero(np.zeros((0, 0)) if self.left_out is None else self.left_out[:, self.numeric])
+        return measured(table_observations(self._numbers, told, (rows, cols)))
+
+    @property
+    def _numbers(self) -> Any:
+        return self.source.iloc[:, self.numeric] if _is_frame(self.source) else self.source
+
+    def impossible(self, terms: Terms) -> Bools:
+        """A few cells that could not have been seen, by terms that are settled."""
+        limits = read_limits(terms, self.axes).part(np.arange(self.axes.shape[0]), self.numeric)
+        told = Terms(threshold=limits, entry_range=terms.entry_range)
+        rows, cols = impossible_entries(self._numbers, told, table=True)
+        found = np.zeros(self.axes.shape, bool)
+        found[rows, self.numeric[cols]] = True
+        return found
+
+    def without(self, cells: Bools) -> Sheet:
+        """The same without some cells, which count as missing."""
+        if not cells.any():
+            return self
+        left_out = cells if self.left_out is None else cells | self.left_out
+        return replace(self, values=np.where(cells, np.nan, self.values).astype(self.values.dtype), left_out=left_out)
 
     def filled(self, columns: Indices, expected: Floats, ends: Ends) -> Any:
         """The table with expected values in the unseen cells of some columns, and the rest as it was.
@@ -114,7 +139,8 @@ class Sheet:
         """Cells that hold something."""
         if not _is_frame(self.source):
             return ~np.isnan(self.values)
-        return np.asarray(self.source.notna())
+        told = np.asarray(self.source.notna())
+        return told if self.left_out is None else told & ~self.left_out
 
 
 def within(values: Array, ends: Ends, dtype: Any) -> Array:

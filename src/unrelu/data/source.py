@@ -208,6 +208,14 @@ class SparseSource(Source):
         """The same values in another precision."""
         return SparseSource(self.stored.astype(dtype))
 
+    def without(self, rows: Indices, cols: Indices) -> Source:
+        """The same without some entries, sparse as well."""
+        stored = self.stored.tocoo()
+        width = self.shape[1]
+        kept = ~np.isin(stored.coords[0] * width + stored.coords[1], rows * width + cols)
+        places = stored.coords[0][kept], stored.coords[1][kept]
+        return SparseSource(sp.csr_array((stored.data[kept], places), shape=self.shape))
+
     def symmetric(self) -> bool:
         """Whether the stored pattern is that of its transpose."""
         pattern = self._pattern(np.int8)

@@ -10,6 +10,7 @@ from unrelu.data.bipartite import Bipartite, BipartiteLimits, Embedded
 from unrelu.data.checks import Counts, checked, within_range
 from unrelu.data.inputs import read_table
 from unrelu.data.labels import Axes
+from unrelu.data.left_out import Places, apart_from
 from unrelu.data.observations import Observations, relative_weights
 from unrelu.data.source import source_of
 from unrelu.data.terms import Terms, read_limits, settled
@@ -17,7 +18,7 @@ from unrelu.data.terms import Terms, read_limits, settled
 __all__ = ["table_observations"]
 
 
-def table_observations(X: Any, terms: Terms | None = None, **said: Any) -> Observations:
+def table_observations(X: Any, terms: Terms | None = None, left_out: Places | None = None, **said: Any) -> Observations:
     """Check the caller's table, and make it part of a symmetric matrix; it is not changed.
 
     The labels are those of the rows followed by those of the columns, if the table has any.
@@ -27,10 +28,12 @@ def table_observations(X: Any, terms: Terms | None = None, **said: Any) -> Obser
     X : as in :func:`unrelu.complete_rectangular`
     terms : Terms, optional
         What is said of it beside its values; or the fields of that by name.
+    left_out : pair of int ndarray, optional
+        Entries whose values are not looked at, and whose absence says nothing.
     """
     data, axes = read_table(X)
     told = settled(Terms(**said) if terms is None else terms, axes)
-    source, limits = source_of(data), read_limits(told, axes)
+    source, limits = apart_from(source_of(data), read_limits(told, axes), left_out)
     counts = checked(source, limits, axes, told.entry_range)
     limits = limits if told.entry_range is None else within_range(limits, told.entry_range)
     weights = relative_weights(told.weights, source, counts)

@@ -53,7 +53,7 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
     weights : array of shape (n, 1), (1, n) or (n, n), optional
     sigma : float or array, optional
         All from ``seen`` on as in :func:`unrelu.complete`.
-    loss : {"auto", "observed", "one-sided", "censored"} or Loss, default "auto"
+    loss : {"auto", "observed", "one-sided", "censored", "huber"} or Loss, default "auto"
     method : str, Solver, Strategy or callable, default "auto"
         ``auto`` or a name in :data:`unrelu.solvers.METHODS`.
     start : str, Start, array or Completion, default "auto"

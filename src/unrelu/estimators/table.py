@@ -29,6 +29,7 @@ class TableCompleter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
     entry_range : (least, most), optional
     log : bool, default False
     skew : bool, default True
+    loss : {"auto", "huber"}, default "auto"
         All as in :func:`unrelu.complete_table`; limits must not differ from row to row if new rows are to be filled.
     random_state : int, RandomState or None, default None
 
@@ -69,6 +70,7 @@ class TableCompleter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         entry_range: Any = None,
         log: bool = False,
         skew: bool = True,
+        loss: Any = "auto",
         random_state: Any = None,
     ) -> None:
         self.rank = rank
@@ -77,6 +79,7 @@ class TableCompleter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
         self.entry_range = entry_range
         self.log = log
         self.skew = skew
+        self.loss = loss
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> TableCompleter:
@@ -125,6 +128,7 @@ class TableCompleter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # 
                 entry_range=self.entry_range,
                 log=self.log,
                 skew=self.skew,
+                loss=self.loss,
                 rng=int(check_random_state(self.random_state).randint(LARGEST_SEED)),
             )
         return self.completion_

@@ -17,6 +17,7 @@ from unrelu.auto.task import Attempt
 from unrelu.base.arrays import Array, Indices
 from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.labels import as_positions
+from unrelu.data.left_out import Places
 from unrelu.data.observations import Observations
 from unrelu.data.terms import Terms
 from unrelu.kernels.memory import require_memory
@@ -25,6 +26,7 @@ from unrelu.model.detection import DetectionCurve
 from unrelu.model.factors import Factors, Signed, Symmetric, TwoSided, positions_checked, together
 from unrelu.results.data_again import framed, marked, read_again, refuse_another_mask
 from unrelu.results.determined import Determined
+from unrelu.results.distrusted import Distrusted
 from unrelu.results.forecasts import blank, expected, fill, forecast, held, limits_of, noise_level
 from unrelu.results.hidden import fill_hidden
 from unrelu.results.misfit import Misfit, largest_misfit
@@ -96,6 +98,10 @@ class Completion(Determined, Uncertain):
         Who is asked which rows are determined, and for error bars.
     detection : DetectionCurve or None
         How entries go unseen by their value, where ``threshold="auto"`` or ``gaps`` asked for that to be found.
+    distrusted : tuple of Distrusted
+        With ``loss="huber"`` the entries that the others contradict, the worst first; a pair once.
+    left_out : pair of int ndarray
+        Positions of the entries that were therefore not fitted, both halves of a pair.
     """
 
     # What its file says that it holds, and which of its fields are labels.
@@ -137,6 +143,8 @@ class Completion(Determined, Uncertain):
     rehearsal: Rehearsal | None = None
     alone: NoStructure | None = None
     detection: DetectionCurve | None = None
+    distrusted: tuple[Distrusted, ...] = ()
+    left_out: Places = field(default_factory=lambda: (np.zeros(0, np.intp), np.zeros(0, np.intp)))
 
     @cached_property
     def _asked(self) -> dict[str, Any]:

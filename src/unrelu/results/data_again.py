@@ -10,6 +10,7 @@ from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
 from unrelu.data.inputs import read_mask, same_labels
 from unrelu.data.labels import Axes
+from unrelu.data.left_out import Places
 from unrelu.data.observations import Observations
 from unrelu.data.table import Table
 from unrelu.data.terms import Terms
@@ -32,6 +33,9 @@ class _Made(Protocol):
     @property
     def seen(self) -> tuple[int, float]: ...
 
+    @property
+    def left_out(self) -> Places: ...
+
 
 def read_again(completion: _Made, X: Any, terms: Terms) -> Observations:
     """What was seen, from the caller's matrix or from one given now; refused if it is not what was completed."""
@@ -42,7 +46,7 @@ def read_again(completion: _Made, X: Any, terms: Terms) -> Observations:
             "back once and for all: completion = completion.with_data(X)"
         )
     same_labels(matrix, completion.labels, "X", of="the completed matrix")
-    observations = Observations.of(matrix, terms)
+    observations = Observations.of(matrix, terms, completion.left_out)
     if observations.size != completion.size:
         raise InputError(f"X must have {completion.size} rows like the completed matrix, got {observations.size}")
     if (observations.count, observations.norm) != completion.seen:

@@ -86,7 +86,7 @@ class RectangularCompletion(Completion):
         if table is None:
             raise InputError("this completion does not hold the seen entries; give them back by with_data(X)")
         more = self.entry_range, self.weights, self.spread
-        found = table_observations(table, Terms(self.threshold, self.side, self.unknown, *more))
+        found = table_observations(table, Terms(self.threshold, self.side, self.unknown, *more), self.left_out)
         if self.labels is not None and found.labels is not None:
             both = (*self.labels, *(self.column_labels or ()))
             if not all(same_label(one, label) for one, label in zip(found.labels, both, strict=False)):

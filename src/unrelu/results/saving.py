@@ -17,6 +17,8 @@ from unrelu.io.disk import replacing
 from unrelu.loop.history import History, Record, Stop, Verdict, finite
 from unrelu.model.detection import DetectionCurve
 from unrelu.results.data_again import marked
+from unrelu.results.distrust_words import distrust_in_json
+from unrelu.results.distrusted import Distrusted
 from unrelu.results.packed_terms import pack_terms, unpack_terms
 from unrelu.results.witnesses import witnesses_for
 
@@ -78,6 +80,8 @@ def write_fields(path: str | Path, completion: Any) -> None:
         "alone": None if completion.alone is None else completion.alone.as_dict(),
         "rehearsal": None if completion.rehearsal is None else completion.rehearsal.as_dict(),
         "detection": None if completion.detection is None else completion.detection.as_dict(),
+        "distrusted": distrust_in_json(completion.distrusted),
+        "left_out": [place.tolist() for place in completion.left_out],
         "kind": completion.kind,
         "unknown_count": completion.unknown_count
         if completion.unknown is None and completion.source is None
@@ -125,6 +129,8 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
             seen=(int(about["seen"][0]), float(about["seen"][1])),
             undetermined_rows=np.array(about["undetermined_rows"], np.intp),
             unknown_count=about.get("unknown_count"),
+            distrusted=tuple(_distrusted(one) for one in about.get("distrusted", [])),
+            left_out=tuple(np.array(place, np.intp) for place in about.get("left_out", [[], []])),
             attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
             alone=None if about.get("alone") is None else NoStructure.read(about["alone"]),
             rehearsal=None if about.get("rehearsal") is None else Rehearsal.read(about["rehearsal"]),
@@ -150,6 +156,11 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
 def _plain(label: Any) -> str | int:
     """A label as JSON can hold it: integers stay, for a frame is to be recognised by them."""
     return int(label) if is_integer(label) else str(label)
+
+
+def _distrusted(stored: dict[str, Any]) -> Distrusted:
+    """Made again; what is null in JSON was no number."""
+    return Distrusted(**{name: float("nan") if value is None else value for name, value in stored.items()})
 
 
 def _representable(about: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from unrelu.data.labels import label_or_position
 from unrelu.loop.history import finite
+from unrelu.results.distrust_words import distrust_in_json
 
 __all__ = ["summary_of"]
 
@@ -38,6 +39,7 @@ def summary_of(completion: Any) -> dict[str, Any]:
         "tried": [attempt.start for attempt in completion.attempts],
         "undetermined_rows": [label_or_position(row, completion.labels) for row in completion.undetermined_rows],
         "determined_share": completion.determined_share,
+        "distrusted": distrust_in_json(completion.distrusted),
         "largest_misfit": None if worst is None else worst.named(completion.labels),
     }
     return finite(about)

@@ -22,6 +22,7 @@ from unrelu.loop.history import Verdict
 from unrelu.model.counts import Counts
 from unrelu.model.factors import positions_checked, together
 from unrelu.model.table_forecast import Forecast
+from unrelu.results.distrusted import Distrusted
 from unrelu.results.rectangular import RectangularCompletion
 from unrelu.uncertainty.noise import level_checked
 
@@ -53,6 +54,9 @@ class TableCompletion:
         Which of ``columns`` hold counts: nothing below 0 is filled in, and intervals end at whole numbers.
     seconds : float
         What the call took.
+    distrusted : tuple of Distrusted
+        With ``loss="huber"`` the cells that the others contradict, the worst first; they are filled in like missing
+        ones.
     """
 
     verdict: Verdict
@@ -68,6 +72,7 @@ class TableCompletion:
     exact: RectangularCompletion | None = field(default=None, repr=False)
     counts: Bools = field(default_factory=lambda: np.zeros(0, bool), repr=False)
     seconds: float = 0.0
+    distrusted: tuple[Distrusted, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -164,6 +169,14 @@ class TableCompletion:
         if self.counts.any():
             low, high = Counts(self.counts, wide.margins).interval(low, high, (ends[0], ends[1]), k, level)
         return low, high
+
+    def middle(self) -> Floats:
+        """Of every cell of the completed columns, what the others say of it: the middle of its forecast."""
+        if self.exact is not None:
+            return np.asarray(self.exact.matrix(), np.float64)
+        if self.fit is None:
+            return np.full(self.cells.shape, np.nan)
+        return np.asarray(self.fit.forecast.margins.backward(self.fit.forecast.mean), np.float64)
 
     def status(self) -> NDArray[np.str_]:
         """Of every cell ``measured``, ``censored`` (unseen because of its value) or ``missing``."""

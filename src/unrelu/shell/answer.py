@@ -19,7 +19,9 @@ from unrelu.data.table import Labels
 from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import Stop, Verdict, finite
 from unrelu.results.completion import Completion
+from unrelu.results.distrusted import Distrusted
 from unrelu.results.flags import BAND, FLAGS, flags_of, known_limits
+from unrelu.shell.outliers import reported
 from unrelu.shell.rehearsals import rehearsal_in_json
 from unrelu.shell.wording import for_shells
 
@@ -77,6 +79,11 @@ class Answer:
     def verdict(self) -> Verdict:
         """How it ended."""
         return self.completion.verdict
+
+    @property
+    def distrusted(self) -> tuple[Distrusted, ...]:
+        """Entries that the others contradict."""
+        return self.completion.distrusted
 
     @property
     def axes(self) -> tuple[Labels, Labels] | None:
@@ -195,7 +202,7 @@ class Answer:
         if about["error"] is not None:
             lines.append(f"completion error against the truth {about['error']:.2e}")
         lines.append(for_shells(str(verdict)))
-        lines += self._misfit(names)
+        lines += reported(self.distrusted) + self._misfit(names)
         if verdict.code is Stop.BEST_OF_RANK:
             lines.append(
                 f"the data are not of rank {about['rank']}, as real data never are exactly of a rank: this is the best "

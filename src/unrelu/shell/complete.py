@@ -68,7 +68,7 @@ Loss = Annotated[
     str,
     typer.Option(
         metavar=options.NAME,
-        help=f"What a misfit costs: auto, {', '.join(LOSSES)}.",
+        help=f"What a misfit costs: auto, {', '.join(LOSSES)}. With huber a few entries may be wrong, which are named.",
         autocompletion=values_of("auto", *LOSSES),
     ),
 ]
@@ -151,6 +151,7 @@ def complete_command(
     errors_out: outputs.ErrorsOut = None,
     flags_out: outputs.FlagsOut = None,
     long_out: outputs.LongOut = None,
+    outliers_out: outputs.OutliersOut = None,
     plot: outputs.Plot = None,
     pairs: Pairs = "auto",
     structure: Structure = None,
@@ -164,17 +165,18 @@ def complete_command(
     options.refuse_two_limits(limits, threshold, no_threshold, seen)
     limit, seconds = options.checked_threshold(threshold, no_threshold), options.checked_seconds(max_seconds)
     within, noise = options.checked_range(entry_range), options.checked_sigma(sigma)
-    files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot)
+    files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot, outliers_out)
     inputs = (file, unknown, truth, limit, limits, weights, noise)
-    files.check([path for path in inputs if isinstance(path, Path)], as_json)
+    files.check([path for path in inputs if isinstance(path, Path)], as_json, loss)
     how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
     brought = how.read(file).limited_by(limits, (threshold, seen))
     asked: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter)
     if named is None and brought.rectangular:
-        _refuse_without_rank(dict(structure=structure, weights=weights, sigma=sigma, truth=truth, tol=tol, fit=fit))
-        _refuse_without_rank(asked | dict(pairs=pairs, gaps=None if gaps == "censored" else gaps))
-        _refuse_without_rank(dict(sensitivity=sensitivity))
-        terms = Asked(None, None if threshold is None else limit, seen, unknown, within, seed=rng, seconds=seconds)
+        said = dict(structure=structure, weights=weights, sigma=sigma, truth=truth, tol=tol, fit=fit, pairs=pairs)
+        said |= dict(gaps=None if gaps == "censored" else gaps, sensitivity=sensitivity)
+        _refuse_without_rank(said | asked | dict(loss="auto" if loss == "huber" else loss))
+        terms = Asked(None, None if threshold is None else limit, seen, unknown, within, loss=loss)
+        terms = replace(terms, seed=rng, seconds=seconds)
         return table_completed(brought, files, terms, quiet=quiet, as_json=as_json)
     matrix, doubts = brought.matrix(), told(brought, None if unknown else limit, seen, quiet=quiet, as_json=as_json)
     asked |= dict(tol=_rule(method, tol, brought.read, seconds), **_beside(matrix, weights, noise, unknown, truth))

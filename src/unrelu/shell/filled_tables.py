@@ -16,8 +16,11 @@ from unrelu.data.sheet import whole
 from unrelu.data.table import Labels
 from unrelu.io.reading import Reading
 from unrelu.loop.history import Stop, Verdict
+from unrelu.results.distrust_words import distrust_in_json
+from unrelu.results.distrusted import Distrusted
 from unrelu.results.flags import CENSORED, FLAGS, MEASURED, MISSING, UNDETERMINED
 from unrelu.results.table import TableCompletion
+from unrelu.shell.outliers import reported
 from unrelu.shell.rehearsals import in_json, listed, times_in_words
 
 __all__ = ["FilledTable"]
@@ -50,6 +53,11 @@ class FilledTable:
     def verdict(self) -> Verdict:
         """How it ended."""
         return self.completion.verdict
+
+    @property
+    def distrusted(self) -> tuple[Distrusted, ...]:
+        """Cells that the others contradict."""
+        return self.completion.distrusted
 
     @property
     def axes(self) -> tuple[Labels, Labels]:
@@ -215,6 +223,7 @@ class FilledTable:
             "reason": found.verdict.reason,
             "seconds": found.seconds,
             "counts": self._read_counts(),
+            "distrusted": distrust_in_json(found.distrusted),
             "untouched": {self.name(j): words for j, words in found.untouched.items()}
             | {text.name or str(text.place + 1): "holds no numbers" for text in self.read.texts},
             "rehearsal": {
@@ -255,6 +264,7 @@ class FilledTable:
             f"the model that was used: {found.model} ({self._tried()}{found.seconds:.1f} s)",
             self._verdict_in_words(),
         ]
+        lines += reported(self.distrusted)
         hidden = counts["censored"] + counts["missing"]
         if hidden:
             lines.append(f"filled in ({hidden} cells): what the model expects of each, within its limits")

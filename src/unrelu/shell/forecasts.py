@@ -16,6 +16,7 @@ from unrelu.loop.history import Stop
 from unrelu.results.completion import Completion
 from unrelu.results.flags import MEASURED, flags_of, known_limits
 from unrelu.shell.answer import Answer
+from unrelu.shell.outliers import reported
 from unrelu.shell.rehearsals import listed, model_in_words, rehearsal_in_words
 
 __all__ = ["ForecastAnswer"]
@@ -108,6 +109,7 @@ class ForecastAnswer(Answer):
             f"that {count} model{'s were' if count != 1 else ' was'} rehearsed ({completion.seconds:.1f} s)",
             f"the model that forecasts best: {model_in_words(shown.best, completion.rank)}",
             rehearsal_in_words(shown),
+            *reported(self.distrusted),
             self._verdict_in_words(),
             self._filled_in(),
         ]

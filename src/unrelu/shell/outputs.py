@@ -22,13 +22,15 @@ from unrelu.io.files import WRITABLE, write_matrix
 from unrelu.io.marked import WORDY, write_long, write_mixed, write_words
 from unrelu.io.reading import Reading, TextColumn
 from unrelu.loop.history import Verdict
+from unrelu.results.distrusted import Distrusted
 from unrelu.results.flags import FLAGS
 from unrelu.shell import options
 from unrelu.shell.common import Square, check_output, distinct, exit_code, warn
+from unrelu.shell.outliers import write_distrusted
 from unrelu.shell.reading import STANDARD
 from unrelu.shell.streams import deliver, out, pour, say
 
-__all__ = ["ErrorsOut", "FlagsOut", "LongOut", "MaskOut", "Output", "Outputs", "Plot"]
+__all__ = ["ErrorsOut", "FlagsOut", "LongOut", "MaskOut", "OutliersOut", "Output", "Outputs", "Plot"]
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -67,6 +69,14 @@ LongOut = Annotated[
         "95 % prediction interval, and its standard error; that of a forecast is its spread.",
     ),
 ]
+OutliersOut = Annotated[
+    Path | None,
+    typer.Option(
+        metavar=options.FILE,
+        help="With --loss huber, also write the entries that are distrusted to this file, .csv or .tsv, the worst "
+        "first: row, column, value, what is expected there, and how many standard deviations the two are apart.",
+    ),
+]
 Plot = Annotated[
     Path | None,
     typer.Option(
@@ -89,6 +99,9 @@ class _Answer(Protocol):
 
     @property
     def flags(self) -> NDArray[np.uint8]: ...
+
+    @property
+    def distrusted(self) -> tuple[Distrusted, ...]: ...
 
     def values(self, fit: bool) -> Any: ...
 
@@ -123,23 +136,31 @@ class Outputs:
     flags: Path | None = None
     long: Path | None = None
     plot: Path | None = None
+    outliers: Path | None = None
 
     @property
     def standard(self) -> Path | None:
         """The output, if that is standard output; of several files it is the only one that may be."""
         return self.output if self.output == STANDARD else None
 
-    def check(self, inputs: list[Path], as_json: bool) -> None:
+    def check(self, inputs: list[Path], as_json: bool, loss: str = "auto") -> None:
         """Refuse files that could not be written in the end, before the work starts."""
+        if self.outliers is not None and loss != "huber":
+            raise InputError("--outliers-out is for entries that are distrusted, and only --loss huber does; give both")
         if self.output == STANDARD and as_json:
             raise InputError("--json and --output - both write to standard output; name a file with --output")
         for path in (self.output, self.errors, self.mask):
             if path is not None and path is not self.standard:
                 check_target(path, inputs=inputs, accepted=WRITABLE)
-        for path, kinds in ((self.flags, WORDY), (self.long, WORDY), (self.plot, PICTURES)):
+        for path, kinds in self._of_words:
             if path is not None:
                 check_output(path, kinds, inputs)
         distinct({"--output": self.output, **self._beside})
+
+    @property
+    def _of_words(self) -> tuple[tuple[Path | None, tuple[str, ...]], ...]:
+        """Files that hold something else than numbers, and how they may end."""
+        return (self.flags, WORDY), (self.long, WORDY), (self.outliers, WORDY), (self.plot, PICTURES)
 
     @property
     def _beside(self) -> dict[str, Path | None]:
@@ -149,6 +170,7 @@ class Outputs:
             "--mask-out": self.mask,
             "--flags-out": self.flags,
             "--long-out": self.long,
+            "--outliers-out": self.outliers,
             "--plot": self.plot,
         }
 
@@ -174,6 +196,8 @@ class Outputs:
                 write_words(self.flags, answer.flags, FLAGS, rows, columns)
             if self.long is not None:
                 write_long(self.long, answer.entries(values), *(answer.axes or matrix.axes))
+            if self.outliers is not None:
+                write_distrusted(self.outliers, answer.distrusted)
             if self.plot is not None:
                 from unrelu.show.plots import save_figure
 
@@ -217,7 +241,7 @@ class Outputs:
     def _tell_programs(self, answer: _Answer, read: Reading, notes: list[str]) -> None:
         """What came out and where it is, as JSON."""
         written = {"errors_output": self.errors, "mask_output": self.mask, "flags_output": self.flags}
-        written |= {"long_output": self.long, "plot": self.plot}
+        written |= {"long_output": self.long, "outliers_output": self.outliers, "plot": self.plot}
         about: dict[str, Any] = {key: str(path) for key, path in written.items() if path}
         about |= {"noise": answer.noise()} if self.speaks_of_noise else {}
         about |= {} if self.flags is None else {"flags": answer.counts()}

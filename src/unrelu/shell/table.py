@@ -16,6 +16,7 @@ from unrelu.shell import options, outputs
 from unrelu.shell.common import ended, guarded, kept_warnings, mask_beside, shown_table, watching
 from unrelu.shell.doubts import told
 from unrelu.shell.filled_tables import FilledTable
+from unrelu.shell.help import values_of
 from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.reading import Brought, HowToRead, named
 
@@ -50,6 +51,14 @@ Log = Annotated[
     bool,
     typer.Option("--log", metavar=options.FLAG, help="Take logarithms: for concentrations and the like, all above 0."),
 ]
+Loss = Annotated[
+    str,
+    typer.Option(
+        metavar=options.NAME,
+        help="auto; or huber, if a few cells may be wrong: these are found, left out and named.",
+        autocompletion=values_of("auto", "huber"),
+    ),
+]
 Seed = Annotated[
     int, typer.Option(metavar=options.COUNT, help="Seed of what is hidden on purpose; the same seed, the same answer.")
 ]
@@ -67,6 +76,7 @@ class Asked:
     log: bool = False
     seed: int = 0
     seconds: float | None = None
+    loss: str = "auto"
 
 
 @guarded
@@ -86,6 +96,8 @@ def table_command(
     flags_out: outputs.FlagsOut = None,
     errors_out: outputs.ErrorsOut = None,
     long_out: outputs.LongOut = None,
+    loss: Loss = "auto",
+    outliers_out: outputs.OutliersOut = None,
     plot: outputs.Plot = None,
     layout: options.Layout = None,
     header: options.Header = None,
@@ -96,14 +108,14 @@ def table_command(
     """Complete a table of samples by variables with limits of detection; no rank is needed, and words stay."""
     options.refuse_two_limits(limits, threshold, no_threshold=no_threshold, seen=seen)
     limit = None if threshold is None else options.checked_threshold(threshold, no_threshold)
-    files = outputs.Outputs(output, errors_out, None, flags_out, long_out, plot)
+    files = outputs.Outputs(output, errors_out, None, flags_out, long_out, plot, outliers_out)
     inputs = (file, unknown, limit, limits)
-    files.check([path for path in inputs if isinstance(path, Path)], as_json)
+    files.check([path for path in inputs if isinstance(path, Path)], as_json, loss)
     how = HowToRead(header, labels, missing, layout, table=True, texts=True)
     brought = how.read(file).limited_by(limits, (threshold, seen))
     seconds = options.checked_seconds(max_seconds)
     rng = options.checked_seed(seed)
-    asked = Asked(options.checked_rank(rank), limit, seen, unknown, log=log, seed=rng, seconds=seconds)
+    asked = Asked(options.checked_rank(rank), limit, seen, unknown, log=log, seed=rng, seconds=seconds, loss=loss)
     return table_completed(brought, files, asked, quiet=quiet, as_json=as_json)
 
 
@@ -125,6 +137,7 @@ def table_completed(brought: Brought, files: outputs.Outputs, asked: Asked, *, q
             unknown=mask_beside(matrix, asked.unknown),
             entry_range=asked.entry_range,
             log=asked.log,
+            loss=asked.loss,
             max_seconds=asked.seconds,
             rng=asked.seed,
         )

@@ -10,6 +10,7 @@ import numpy as np
 from unrelu.data.labels import label_or_position, listed_rows
 from unrelu.results.rectangular import RectangularCompletion
 from unrelu.shell.answer import Answer
+from unrelu.shell.outliers import reported
 from unrelu.shell.wording import for_shells
 
 __all__ = ["TableAnswer"]
@@ -51,6 +52,7 @@ class TableAnswer(Answer):
         if about["error"] is not None:
             lines.append(f"completion error against the truth {about['error']:.2e}")
         lines.append(for_shells(str(found.verdict)))
+        lines += reported(self.distrusted)
         if self.levels is None:
             return [*lines, "there was no time to find out what the data determine; every entry of the fit is written"]
         rows, columns = found.determined, found.columns_determined

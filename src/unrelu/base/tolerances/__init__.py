@@ -12,6 +12,7 @@ import numpy as np
 from unrelu.base.tolerances.detection import *  # noqa: F403
 from unrelu.base.tolerances.distances import *  # noqa: F403
 from unrelu.base.tolerances.proofs import *  # noqa: F403
+from unrelu.base.tolerances.robust import *  # noqa: F403
 
 # --- data.checks -----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,10 @@ loss           seen entry               unseen entry
 ``one-sided``  ¼ (x − m)²               ¼ max(x − τ, 0)²
 ``censored``   ½ ((x − m)/σ)² + log σ   −log Φ((τ − x)/σ)
 ``detected``   the same                 −log P(not seen)
+``huber``      σ ρ((x − m)/σ) + σβ/2    σ ρ(max(x − τ, 0)/σ)
 =============  =======================  ======================
+
+with ρ(z) = ½z² up to a corner |z| = δ and a straight line beyond, and β = E min(Z², δ²) of a standard normal Z.
 
 Entries that are unseen for another reason cost nothing under any. The first two are squared: the slope is ½ w (x − t)
 and the curvature ½ w with one target t (m or τ) and one weight w (1 or 0), so one quick kernel serves both, and only
@@ -22,12 +25,13 @@ from unrelu.data.limits import Limits
 from unrelu.model.losses.base import Loss
 from unrelu.model.losses.censored import Censored
 from unrelu.model.losses.detected import Detected
+from unrelu.model.losses.huber import Huber
 from unrelu.model.losses.observed import Observed
 from unrelu.model.losses.one_sided import OneSided
 
-__all__ = ["LOSSES", "Censored", "Detected", "Loss", "Observed", "OneSided", "square_instead", "squared_loss"]
+__all__ = ["LOSSES", "Censored", "Detected", "Huber", "Loss", "Observed", "OneSided", "square_instead", "squared_loss"]
 
-LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Observed, OneSided, Censored)}
+LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Observed, OneSided, Censored, Huber)}
 
 
 def squared_loss(limits: Limits | None = None) -> Loss:

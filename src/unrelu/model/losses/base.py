@@ -65,6 +65,8 @@ class Loss:
     hears_gaps: ClassVar[bool] = False
     # Whether an unseen entry is sure to lie within its limits.
     sure: ClassVar[bool] = True
+    # Whether a gross error pulls no harder than a small one: then the entries that the others contradict are listed.
+    distrusts: ClassVar[bool] = False
     # The power of the data's unit in the cost.
     power: ClassVar[float] = 2.0
 

@@ -14,17 +14,19 @@ from unrelu.auto.no_structure import NoStructure
 from unrelu.auto.rehearsal import alone_beside
 from unrelu.auto.rehearsed import Rehearsal
 from unrelu.auto.task import Attempt
-from unrelu.base.arrays import Array, Bools, Indices
+from unrelu.base.arrays import Array, Indices
 from unrelu.base.tolerances import FLOOR_FINISHED
 from unrelu.data.labels import as_positions
 from unrelu.data.observations import Observations
 from unrelu.data.terms import Terms
 from unrelu.kernels.memory import require_memory
+from unrelu.loop.chains import Draws
 from unrelu.loop.history import History, Stop, Verdict
 from unrelu.model.factors import Factors, Signed, Symmetric, TwoSided, positions_checked, together
-from unrelu.proofs.determinacy import LEVELS
 from unrelu.results.data_again import framed, marked, read_again, refuse_another_mask
+from unrelu.results.determined import Determined
 from unrelu.results.forecasts import blank, expected, fill, forecast, held, limits_of, noise_level
+from unrelu.results.posterior import Posterior
 from unrelu.results.misfit import Misfit, largest_misfit
 from unrelu.results.saving import read_fields, write_fields
 from unrelu.results.summary import summary_of
@@ -36,7 +38,7 @@ __all__ = ["Completion"]
 
 
 @dataclass(frozen=True, eq=False)
-class Completion(Uncertain):
+class Completion(Determined, Uncertain):
     """A completed matrix M ≈ UUᵀ, kept as its factor; nothing n×n is stored but a reference to the input.
 
     Attributes
@@ -90,6 +92,8 @@ class Completion(Uncertain):
     rehearsal : Rehearsal or None
         What was hidden on purpose, which models were tried and how well the best forecasts; None for exact data, and
         where a rank was named.
+    drawn : Draws or None
+        What the chains of ``method="gibbs"`` have drawn; :attr:`posterior` answers with it.
     witnesses : Witnesses
         Who is asked which rows are determined, and for error bars.
     """
@@ -132,11 +136,17 @@ class Completion(Uncertain):
     unknown_count: int | None = None
     rehearsal: Rehearsal | None = None
     alone: NoStructure | None = None
+    drawn: Draws | None = field(default=None, repr=False)
 
     @cached_property
     def _asked(self) -> dict[str, Any]:
         """What was asked already: rows, error bars."""
         return {}
+
+    @cached_property
+    def posterior(self) -> Posterior | None:
+        """What ``method="gibbs"`` has drawn: means, intervals and probabilities of entries; None for other methods."""
+        return None if self.drawn is None else Posterior(self.drawn, self._places, self._with_limits)
 
     @property
     def factors(self) -> Factors:
@@ -190,6 +200,10 @@ class Completion(Uncertain):
         undetermined : {"keep", "nan"}
             ``nan`` blanks the unseen entries that the data do not determine.
         """
+        if self.posterior is not None and not blank(undetermined):
+            everyone = np.arange(self.size)
+            expected_ = self.posterior.expectation(everyone[:, None], everyone, X)
+            return self._framed(expected_.astype(self.factor.dtype), X)
         result = self._dense()
         result = self._blanked(result) if blank(undetermined) else result
         seen = self._with_limits(X)
@@ -217,7 +231,7 @@ class Completion(Uncertain):
     @property
     def forecasts(self) -> bool:
         """Whether unseen entries are forecast by a model that was rehearsed, of data that are of no low rank."""
-        return self.rehearsal is not None and not self.verdict.determines
+        return self.rehearsal is not None and self.drawn is None and not self.verdict.determines
 
     def _expectation(self, fit: Array, ends: tuple[Any, Any]) -> Array:
         """Of unseen entries with this fit, between their ends."""
@@ -277,61 +291,11 @@ class Completion(Uncertain):
         exact = self.residual <= FLOOR_FINISHED[self.factor.dtype.name]
         return self.verdict.determines or (self.verdict.code is Stop.UNDERDETERMINED and exact)
 
-    @property
-    def determinacy(self) -> NDArray[np.str_]:
-        """Per row ``proved``, ``generic``, ``local`` or ``no``, relative to its component; found when first asked for.
-
-        ``proved``: one place only, by linear steps with error bounds. ``generic``: one place for factors in general
-        position (with noise: if the data were as the fit has them). ``local``: it cannot move a little, but may have
-        another place. ``no``: it can move. :func:`unrelu.certify` looks for further proofs, and explains.
-        """
-        return self._rows.determinacy.level
-
-    @property
-    def determined(self) -> NDArray[np.bool_]:
-        """The largest set of rows among which every entry has one value: ``proved`` or ``generic``, one component."""
-        return self._rows.determinacy.determined
-
-    @property
-    def components(self) -> NDArray[np.int64]:
-        """Which component each row belongs to, 0 the largest, −1 for none: between components there is no frame."""
-        return self._rows.determinacy.components
-
-    def entry_determinacy(self, rows: ArrayLike, cols: ArrayLike) -> NDArray[np.str_]:
-        """One of the four words for entries at positions or labels that broadcast; a seen entry is ``proved``."""
-        i, j = self._places(rows, cols)
-        seen = self._rows.observations.times_seen(i.ravel(), j.ravel()) > 0
-        return np.array(LEVELS)[self._rows.determinacy.of_entries(i.ravel(), j.ravel(), seen)].reshape(i.shape)
-
-    def bounds(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Guaranteed (low, high) for entries at positions or labels that broadcast.
-
-        The truth is inside if it is a positive semidefinite matrix of this rank and the seen entries are exact. Only
-        what follows from that is used: seen entries, what absence says, norms from seen diagonal entries, rows that are
-        ``proved`` with their error bounds, and linear programs against the largest group of those (where a row's own
-        norm was not seen, it is taken to be at most 10⁴ times the largest of them). Where the fit does not agree with
-        the data, as with noise, nothing is proved, and the first three are all there is.
-        """
-        i, j = self._places(rows, cols)
-        low, high = self.witnesses.bounds(self, self._rows, i.ravel(), j.ravel())
-        return low.reshape(i.shape), high.reshape(i.shape)
-
     def _places(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows and columns as positions 0…n−1, from positions or labels."""
         places = (as_positions(index, self.labels) for index in (rows, cols))
         i, j = (positions_checked(index, self.size) % self.size for index in places)
         return together(i, j)
-
-    def _open(self, i: Indices, j: Indices) -> Bools:
-        """Which entries (i[k], j[k]) the data do not determine."""
-        seen = self._rows.observations.times_seen(i, j) > 0
-        return self._rows.determinacy.of_entries(i, j, seen) < LEVELS.index("generic")
-
-    def _blanked(self, matrix: Array) -> Array:
-        everyone = np.arange(self.size)
-        for row in () if self.determined.all() else everyone:
-            matrix[row, self._open(np.full(self.size, row), everyone)] = np.nan
-        return matrix
 
     def _places_of_errors(self, rows: ArrayLike, cols: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where entries stand for the error bars."""

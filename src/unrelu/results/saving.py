@@ -16,6 +16,7 @@ from unrelu.base.errors import InputError, is_integer
 from unrelu.io.disk import replacing
 from unrelu.loop.history import History, Record, Stop, Verdict, finite
 from unrelu.results.data_again import marked
+from unrelu.results.packed_draws import pack_draws, unpack_draws
 from unrelu.results.packed_terms import pack_terms, unpack_terms
 from unrelu.results.witnesses import witnesses_for
 
@@ -86,7 +87,7 @@ def write_fields(path: str | Path, completion: Any) -> None:
         about[name] = None if labels is None else [_plain(label) for label in labels]
     own = {name: getattr(completion, name) for name in ("left", "right") if getattr(completion, name) is not None}
     about["threshold"], terms = pack_terms(completion)
-    own |= terms
+    own |= terms | pack_draws(completion.drawn)
     with replacing(path) as temporary, open(temporary, "wb") as stream:
         np.savez(stream, factor=completion.factor, about=np.array(json.dumps(finite(about), allow_nan=False)), **own)
 
@@ -99,6 +100,7 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
             about = json.loads(str(stored["about"]))
             arrays = {name: stored[name] for name in ("factor", "left", "right") if name in stored.files}
             terms = unpack_terms(about.get("threshold", 0.0), {name: stored[name] for name in stored.files})
+            drawn = unpack_draws(stored)
         for array in (arrays["factor"], *arrays.values()):
             if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
                 raise InputError(
@@ -123,6 +125,7 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
             seen=(int(about["seen"][0]), float(about["seen"][1])),
             undetermined_rows=np.array(about["undetermined_rows"], np.intp),
             unknown_count=about.get("unknown_count"),
+            drawn=drawn,
             attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
             alone=None if about.get("alone") is None else NoStructure.read(about["alone"]),
             rehearsal=None if about.get("rehearsal") is None else Rehearsal.read(about["rehearsal"]),
@@ -130,6 +133,7 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
                 symmetric=about["symmetric"],
                 signed=about["signs"] is not None,
                 forecasts=about.get("rehearsal") is not None and not verdict.determines,
+                sampled=drawn is not None,
             ),
         )
     except FileNotFoundError:

@@ -39,7 +39,7 @@ from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.reading import Brought, HowToRead
 from unrelu.shell.table import Asked, table_completed
 from unrelu.shell.tables import TableAnswer
-from unrelu.solvers import METHODS, Solver
+from unrelu.solvers import METHODS, SAMPLERS, Solver
 from unrelu.starts import STARTS
 from unrelu.uncertainty.noise import PAIRS
 
@@ -50,8 +50,8 @@ Method = Annotated[
     str,
     typer.Option(
         metavar=options.NAME,
-        help=f"What to solve by: auto, {', '.join(METHODS)}.",
-        autocompletion=values_of("auto", *METHODS),
+        help=f"What to solve by: auto, {', '.join(METHODS)}; or {', '.join(SAMPLERS)}, which samples a posterior.",
+        autocompletion=values_of("auto", *METHODS, *SAMPLERS),
     ),
 ]
 Start = Annotated[
@@ -246,7 +246,7 @@ def _rule(method: str, tol: float | None, table: Table, seconds: float | None) -
         return tol
     if tol is not None and not (is_number(tol) and tol >= 0):
         raise InputError(f"--tol must be a number ≥ 0, got {tol!r}")
-    solver = choose("method", method, METHODS, Solver, DEFAULT_METHOD)
+    solver = choose("method", method, METHODS | SAMPLERS, Solver, DEFAULT_METHOD)
     return solver.rule(tol, read_values(table)[0].dtype) | MaxSeconds(seconds)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from unrelu.base.tolerances.distances import *  # noqa: F403
 from unrelu.base.tolerances.proofs import *  # noqa: F403
+from unrelu.base.tolerances.sampling import *  # noqa: F403
 
 # --- data.checks -----------------------------------------------------------------------------------------------------
 

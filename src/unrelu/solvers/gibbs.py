@@ -11,6 +11,7 @@ import numpy as np
 from unrelu.base.arrays import Array, Floats
 from unrelu.base.errors import InputError, is_integer, is_number
 from unrelu.base.tolerances import GIBBS_AGREE, GIBBS_COLUMN, GIBBS_EFFECTIVE, GIBBS_NOISE
+from unrelu.kernels.loops import available, rows_drawn
 from unrelu.loop.chains import Draws, effective_sample_size, r_hat
 from unrelu.loop.history import History, Stop, Verdict
 from unrelu.loop.states import Iterate
@@ -240,14 +241,11 @@ def agreement(draws: Draws) -> tuple[float, float]:
 
 
 def _minus_log_likelihood(state: Sampling) -> float:
-    """Of what was seen, on average over the chains."""
-    known = state.told
-    total = 0.0
-    for factor, variance in zip(state.factor, state.variance, strict=True):
-        gap = known.values - np.einsum("kr,kr->k", factor[known.rows], factor[known.cols])
-        weights = known.precision[known.rows, known.cols]
-        total += float(np.vdot(gap, gap * weights)) / (2 * variance) + len(gap) * np.log(variance) / 2
-    return total / len(state.factor)
+    """Of what was seen, in the first chain."""
+    known, factor, variance = state.told, state.factor[0], float(state.variance[0])
+    gap = known.values - (factor @ factor.T)[known.rows, known.cols]
+    weights = known.precision[known.rows, known.cols]
+    return float(np.vdot(gap, gap * weights)) / (2 * variance) + len(gap) * float(np.log(variance)) / 2
 
 
 def _entries_drawn(state: Sampling, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
@@ -274,7 +272,7 @@ def _entries_drawn(state: Sampling, rng: np.random.Generator) -> tuple[Floats, F
 
 
 def _rows_drawn(state: Sampling, hidden: Floats, own: Floats, rng: np.random.Generator) -> Floats:
-    """Every row given the others and all entries, one after the other, in all chains at once."""
+    """Every row given the others and all entries, one after the other, in all chains."""
     known, U = state.told, state.factor.copy()
     chains, n, r = U.shape
     weighted = np.zeros((chains, n, n))
@@ -284,32 +282,26 @@ def _rows_drawn(state: Sampling, hidden: Floats, own: Floats, rng: np.random.Gen
     weighted += weighted.transpose(0, 2, 1).copy()
     precision = known.precision + known.precision.T
     np.fill_diagonal(precision, 0.0)
-    off = precision[~np.eye(n, dtype=bool)]
-    alike = bool(off.size and (off == off[0]).all())
-    gram = U.transpose(0, 2, 1) @ U
-    rate = 1 / state.variance
+    numbers = 1 / state.variance, state.precisions, state.precisions * state.means
+    normal = rng.standard_normal((n, chains, r))
+    own_known = known.own_known
+    if available() and not own_known.any():
+        rows_drawn()(U, weighted, precision, numbers, normal)
+        return U
+    rate, precisions, pulled = numbers
     prior = np.zeros((chains, r, r))
-    prior[:, np.arange(r), np.arange(r)] = state.precisions
-    pulled = (state.precisions * state.means)[:, :, None]
-    normal = rng.standard_normal((n, chains, r, 1))
-    own_known, own_weights = known.own_known, np.diag(known.precision)
+    prior[:, np.arange(r), np.arange(r)] = precisions
+    own_weights = np.diag(known.precision)
     for i in range(n):
-        old = U[:, i]
-        if alike:
-            gram -= old[:, :, None] * old[:, None, :]
-            among = off[0] * gram
-        else:
-            among = (U * precision[i][:, None]).transpose(0, 2, 1) @ U
+        among = (U * precision[i][:, None]).transpose(0, 2, 1) @ U
         inverse = np.linalg.inv(np.linalg.cholesky(among * rate[:, None, None] + prior))
         across = inverse.transpose(0, 2, 1)
-        toward = rate[:, None, None] * (weighted[:, i, None, :] @ U).transpose(0, 2, 1) + pulled
-        centre, turned = (across @ (inverse @ toward))[:, :, 0], (across @ normal[i])[:, :, 0]
-        new = centre + turned
+        toward = rate[:, None, None] * (weighted[:, i, None, :] @ U).transpose(0, 2, 1) + pulled[:, :, None]
+        centre, turned = (across @ (inverse @ toward))[:, :, 0], (across @ normal[i][:, :, None])[:, :, 0]
         if own_known[i]:
-            new = _on_ellipse((old, centre, turned), own[:, i], rate * own_weights[i], rng)
-        U[:, i] = new
-        if alike:
-            gram += new[:, :, None] * new[:, None, :]
+            U[:, i] = _on_ellipse((U[:, i], centre, turned), own[:, i], rate * own_weights[i], rng)
+        else:
+            U[:, i] = centre + turned
     return U
 
 

@@ -47,8 +47,8 @@ def one_planted(rank, seed, args):
     instance = planted(args.size, rank, sigma=0.5, symmetric_noise=True, rng=[seed, rank])
     M = instance.matrix
     cut = float(np.median(M))
-    found, seconds, cpu = sampled(np.where(M >= cut, M, np.nan), rank, args, threshold=cut)
-    i, j = np.nonzero(np.triu(M < cut, 1))
+    found, seconds, cpu = sampled(np.where(cut <= M, M, np.nan), rank, args, threshold=cut)
+    i, j = np.nonzero(np.triu(cut > M, 1))
     a, b = np.triu_indices(args.size, 1)
     worst, least = convergence(found)
     return {

@@ -284,6 +284,7 @@ TOLERANCES = (
     "unrelu.base.tolerances",
     "unrelu.base.tolerances.distances",
     "unrelu.base.tolerances.proofs",
+    "unrelu.base.tolerances.sampling",
 )
 # Files with small numbers of their own, by the reason.
 NO_TOLERANCES = {

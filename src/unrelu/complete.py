@@ -194,9 +194,7 @@ def complete(
     truth = None if truth is None else truth_checked(truth, Axes.square(n, observations.labels))
     pairs = pairs_checked(pairs)
     _require_callable(callback)
-    diagonal = _diagonal_asked(diagonal, strategy)
-    strategy = strategy.told(diagonal, pairs)
-    diagonal = "data" if strategy.samples else diagonal  # the sampler knows what to do with it, and rehearses nothing
+    strategy, diagonal = _diagonal_asked(diagonal, strategy, pairs)
     posed = problem_of(problem, structure)(observations, rank or 1, loss_chosen, kernel_of(kernel))
     posed, strategy = _suited(without_noise(problem_checked(posed, strategy.solver), either), strategy)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
@@ -248,15 +246,15 @@ def _rank_asked(rank: Any, size: int, strategy: Strategy, structure: str, proble
     return None
 
 
-def _diagonal_asked(diagonal: Any, strategy: Strategy) -> str:
-    """One of the four words; those that need a rehearsal only where one may be held."""
+def _diagonal_asked(diagonal: Any, strategy: Strategy, pairs: str) -> tuple[Strategy, str]:
+    """One of the four words; those that need a rehearsal only where one may be held. A sampler is told instead."""
     diagonal = diagonal_named(diagonal)
     if diagonal in ("limit", "unknown") and not (strategy.name == "auto" or strategy.samples):
         raise InputError(
             f"diagonal={diagonal!r} is for method='gibbs', and for method='auto' without a start; drop method= and "
             "start="
         )
-    return diagonal
+    return strategy.told(diagonal, pairs), "data" if strategy.samples else diagonal
 
 
 def without_noise(posed: Any, either: bool) -> Any:
@@ -269,7 +267,9 @@ def _suited(posed: Any, strategy: Strategy) -> tuple[Any, Strategy]:
     if getattr(posed, "signs", None) is not None and not strategy.samples:
         return posed, indefinite_strategy(strategy)
     if strategy.samples and not posed.psd:
-        raise InputError(f"method {strategy.name!r} samples positive semidefinite matrices; drop structure= and problem=")
+        raise InputError(
+            f"method {strategy.name!r} samples positive semidefinite matrices; drop structure= and problem="
+        )
     return posed, strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
 
 

@@ -8,6 +8,7 @@ still drifts disagrees with itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -63,7 +64,8 @@ class Draws:
         if len(numbers) > MOST:
             every *= 2
             stay = [k for k, place in enumerate(numbers) if place % every == 0]
-            numbers, factors, sigmas = (tuple(kept[k] for k in stay) for kept in (numbers, factors, sigmas))
+            numbers, factors = tuple(numbers[k] for k in stay), tuple(factors[k] for k in stay)
+            sigmas = tuple(sigmas[k] for k in stay)
         return Draws(factors, sigmas, numbers, number, every)
 
     @property
@@ -75,10 +77,10 @@ class Draws:
         """Factors of shape (chains, draws, n, rank), and noise levels of shape (chains, draws)."""
         return np.stack(self.factors, axis=1), np.stack(self.sigmas, axis=1)
 
-    def mapped(self, change: object, unit: float) -> Draws:
+    def mapped(self, change: Any, unit: float) -> Draws:
         """The same in another order of the rows (``change`` is an index) and in another unit of the data."""
         root = float(np.sqrt(unit))
-        factors = tuple(factor[:, change] * factor.dtype.type(root) for factor in self.factors)  # type: ignore[call-overload]
+        factors = tuple(factor[:, change] * factor.dtype.type(root) for factor in self.factors)
         return replace(self, factors=factors, sigmas=tuple(sigma * unit for sigma in self.sigmas))
 
 

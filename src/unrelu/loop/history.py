@@ -22,8 +22,8 @@ class Stop(StrEnum):
     ``stationary``: no step lowers the misfit, and nothing says that this is the answer. ``underdetermined``: many
     matrices fit as well. ``predicts``: the data are of no low rank, and a rehearsal says how well the chosen model
     forecasts what was not seen. ``does-not-extrapolate``: it forecasts no better than no structure at all.
-    ``sampled``: the chains of a posterior agree. The others say what cut the run short. ``converged`` is what one loop says when its stopping rule is met; the front doors look
-    at the fit and return one of the codes above instead.
+    ``sampled``: the chains of a posterior agree. The others say what cut the run short. ``converged`` is what one loop
+    says when its stopping rule is met; the front doors look at the fit and return one of the codes above instead.
     """
 
     CONVERGED = "converged"

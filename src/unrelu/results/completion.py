@@ -26,8 +26,8 @@ from unrelu.model.factors import Factors, Signed, Symmetric, TwoSided, positions
 from unrelu.results.data_again import framed, marked, read_again, refuse_another_mask
 from unrelu.results.determined import Determined
 from unrelu.results.forecasts import blank, expected, fill, forecast, held, limits_of, noise_level
-from unrelu.results.posterior import Posterior
 from unrelu.results.misfit import Misfit, largest_misfit
+from unrelu.results.posterior import Posterior
 from unrelu.results.saving import read_fields, write_fields
 from unrelu.results.summary import summary_of
 from unrelu.results.uncertain import Uncertain

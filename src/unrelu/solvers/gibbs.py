@@ -146,7 +146,9 @@ class Gibbs(Solver[Sampling]):
         self.need(is_integer(self.chains) and self.chains >= 2, "chains", "an integer ≥ 2")
         self.need(is_integer(self.seed) and self.seed >= 0, "seed", "an integer ≥ 0")
         self.need(self.pairs in ("auto", "one", "independent"), "pairs", "auto, one or independent")
-        self.need(self.scale is None or (is_number(self.scale) and self.scale > 0), "scale", "a number above 0, or None")
+        self.need(
+            self.scale is None or (is_number(self.scale) and self.scale > 0), "scale", "a number above 0, or None"
+        )
 
     def accepts(self, loss: Loss) -> bool:
         """A posterior is one of a likelihood."""
@@ -334,5 +336,3 @@ def _columns_drawn(factor: Floats, small: float, rng: np.random.Generator) -> tu
     precisions = rng.gamma((1 + n) / 2, size=(chains, r)) / ((small + np.maximum(spread, 0.0)) / 2)
     means = total / (n + 1) + rng.standard_normal((chains, r)) / np.sqrt((n + 1) * precisions)
     return means, precisions
-
-

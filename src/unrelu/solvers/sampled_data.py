@@ -45,7 +45,7 @@ class Told:
 
     @property
     def size(self) -> int:
-        """n."""
+        """The number of rows."""
         return len(self.own)
 
     @property

@@ -18,7 +18,7 @@ from unrelu.data.observations import Observations
 from unrelu.loop.chains import Draws
 from unrelu.loop.history import Stop, Verdict
 from unrelu.loop.run import Outcome, Watch, run
-from unrelu.loop.stopping import MaxIterations
+from unrelu.loop.stopping import MaxIterations, MaxSeconds
 from unrelu.model.losses import Censored, Loss
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers import Gibbs, Solver
@@ -87,6 +87,8 @@ class Sampled(Strategy):
         phase("fitting")
         auto = Auto()
         rule = auto.solver.rule(None, task.problem.dtype) | MaxIterations(auto.solver.max_iter)
+        limit = task.stopping.time_limit
+        rule = rule if limit is None else rule | MaxSeconds(limit)
         either = not task.problem.loss.noise_given
         inner = replace(task, solver=auto.solver, stopping=rule, callback=None, journal=Journal(), either=either)
         return auto.find(inner)

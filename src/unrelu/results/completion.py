@@ -251,7 +251,8 @@ class Completion(Determined, Uncertain):
     def _with_limits(self, X: Any) -> Observations:
         """What was seen, and what absence says as far as that is known: a file does not bring back a mask."""
         masked = self.unknown_count and self.unknown is None
-        if masked and (self.forecasts or self.alone is not None):  # then every unseen entry hangs on its limits
+        hanging = self.forecasts or self.alone is not None or self.drawn is not None
+        if masked and hanging:  # every unseen entry hangs on its limits
             self._require_mask(None)
         return self.seen_entries(X) if masked else self.observed(X)
 

@@ -36,6 +36,7 @@ from unrelu.shell.doubts import told
 from unrelu.shell.forecasts import ForecastAnswer
 from unrelu.shell.help import values_of
 from unrelu.shell.numbers import numbers_beside
+from unrelu.shell.posteriors import PosteriorAnswer
 from unrelu.shell.reading import Brought, HowToRead
 from unrelu.shell.table import Asked, table_completed
 from unrelu.shell.tables import TableAnswer
@@ -206,6 +207,8 @@ def _answered(
         completion = _completed(
             brought, rank, asked | dict(watched.of_many if rank is None else watched.options), wanted
         )
+        if completion.posterior is not None:
+            return PosteriorAnswer.of(completion, wanted.keep), notes
         if completion.forecasts:
             return ForecastAnswer.of(completion, wanted.keep, truth=asked["truth"]), notes
         left = None if wanted.seconds is None else wanted.seconds - (perf_counter() - began)

@@ -252,24 +252,22 @@ def _minus_log_likelihood(state: Sampling) -> float:
 
 def _entries_drawn(state: Sampling, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
     """Hidden entries within their limits, the diagonal likewise, and Σ precision·residual² of all that is known."""
-    known = state.told
-    chains, n = len(state.factor), known.size
-    hidden, own, squares = np.empty((chains, len(known.hidden_rows))), np.empty((chains, n)), np.empty(chains)
-    seen_weights = known.precision[known.rows, known.cols]
-    hidden_weights = known.precision[known.hidden_rows, known.hidden_cols]
-    own_weights = np.diag(known.precision)
-    for c, (factor, variance) in enumerate(zip(state.factor, state.variance, strict=True)):
-        fit = factor @ factor.T
-        sigma = np.sqrt(variance)
-        around = fit[known.hidden_rows, known.hidden_cols]
-        hidden[c] = draw_within(around, sigma / np.sqrt(hidden_weights), known.ends, rng)
-        sizes = np.diag(fit)
-        drawn = draw_within(sizes.copy(), sigma / np.sqrt(own_weights), known.own_ends, rng)
-        own[c] = np.where(np.isnan(known.own), drawn, known.own)
-        gap = known.values - fit[known.rows, known.cols]
-        left = np.where(known.own_known, own[c] - sizes, 0.0)
-        squares[c] = np.vdot(gap * seen_weights, gap) + np.vdot(left * own_weights, left)
-        squares[c] += np.vdot((hidden[c] - around) * hidden_weights, hidden[c] - around)
+    known, sigma = state.told, np.sqrt(state.variance)[:, None]
+    fit = state.factor @ state.factor.transpose(0, 2, 1)
+    around = fit[:, known.hidden_rows, known.hidden_cols]
+    weights = known.precision[known.hidden_rows, known.hidden_cols]
+    hidden = draw_within(around, sigma / np.sqrt(weights), known.ends, rng)
+    squares = np.einsum("k,ck,ck->c", weights, hidden - around, hidden - around)
+    gap = known.values - fit[:, known.rows, known.cols]
+    squares += np.einsum("k,ck,ck->c", known.precision[known.rows, known.cols], gap, gap)
+    own = np.broadcast_to(known.own, (len(fit), known.size))
+    there = known.own_known
+    if there.any():
+        sizes, own_weights = np.einsum("cii->ci", fit), np.diag(known.precision)
+        drawn = draw_within(sizes, sigma / np.sqrt(own_weights), known.own_ends, rng)
+        own = np.where(np.isnan(known.own), drawn, known.own)
+        left = np.where(there, own - sizes, 0.0)
+        squares += np.einsum("k,ck,ck->c", own_weights, left, left)
     return hidden, own, squares
 
 

@@ -73,3 +73,14 @@ def test_expectation_and_probability_are_those_of_the_draws():
     np.testing.assert_allclose(above(-0.4, mean, 0.8, ends), np.mean(drawn > -0.4, axis=0), atol=0.01)
     assert above(0.5, mean, 0.8, ends)[0] == 0
     assert above(-5.0, mean, 0.8, ends)[1] == 1
+
+
+@pytest.mark.parametrize("mean", [-3.0, 0.0, 8.0, 40.0, 1000.0])
+def test_the_expectation_below_an_end_is_exact_far_out(mean):
+    found = expected_within(np.array([mean]), 1.0, Ends((-np.inf, 0.0)))[0]
+    # φ/Φ at −mean by the scaled complementary error function.
+    ratio = np.sqrt(2 / np.pi) / erfcx(mean / np.sqrt(2))
+    assert abs(found - (mean - ratio)) <= 1e-9 * max(abs(mean), 1)
+    mirrored = expected_within(np.array([-mean]), 1.0, Ends((0.0, np.inf)))[0]
+    assert abs(found + mirrored) <= 1e-9 * max(abs(mean), 1)
+    assert found < 0

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from unrelu.auto.solving import CANONICAL
+from unrelu.auto.solving import CANONICAL, cut_short
 from unrelu.auto.strategy import Auto, Strategy
 from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Task
 from unrelu.base.arrays import Floats
-from unrelu.base.budget import phase
+from unrelu.base.budget import OutOfTime, phase, unlimited
 from unrelu.base.errors import InputError
 from unrelu.data.canonical import canonical_order
 from unrelu.data.observations import Observations
@@ -80,18 +80,22 @@ class Sampled(Strategy):
         first = begun.outcome.point.factor[order] * np.sqrt(problem.unit / posed.unit)
         first = first.astype(problem.dtype)
         outcome = run(posed, sampler, (first, first), task.stopping, watch=Watch(truth, task.callback))
-        return self._answer(problem, outcome, np.argsort(order), posed.unit / problem.unit)
+        with unlimited():  # the time may be over, and what was drawn is not lost
+            return self._answer(problem, outcome, np.argsort(order), posed.unit / problem.unit)
 
     def _start(self, task: Task) -> Attempts:
         """The fit of ``auto``, by likelihood or by squares."""
-        phase("fitting")
         auto = Auto()
         rule = auto.solver.rule(None, task.problem.dtype) | MaxIterations(auto.solver.max_iter)
         limit = task.stopping.time_limit
         rule = rule if limit is None else rule | MaxSeconds(limit)
         either = not task.problem.loss.noise_given
         inner = replace(task, solver=auto.solver, stopping=rule, callback=None, journal=Journal(), either=either)
-        return auto.find(inner)
+        try:
+            phase("fitting")
+            return auto.find(inner)
+        except (KeyboardInterrupt, OutOfTime) as end:
+            return cut_short(inner, end)
 
     def _answer(self, problem: PSDProblem, outcome: Outcome, back: Any, ratio: float) -> Attempts:
         """The draws in the caller's order of rows, and the factor that is nearest to their mean."""

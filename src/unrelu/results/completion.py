@@ -201,9 +201,7 @@ class Completion(Determined, Uncertain):
             ``nan`` blanks the unseen entries that the data do not determine.
         """
         if self.posterior is not None and not blank(undetermined):
-            everyone = np.arange(self.size)
-            expected_ = self.posterior.expectation(everyone[:, None], everyone, X)
-            return self._framed(expected_.astype(self.factor.dtype), X)
+            return self._framed(self.posterior.filled(X).astype(self.factor.dtype), X)
         result = self._dense()
         result = self._blanked(result) if blank(undetermined) else result
         seen = self._with_limits(X)

@@ -15,6 +15,7 @@ from unrelu.base.budget import checkpoint
 from unrelu.base.errors import InputError, is_number
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
+from unrelu.kernels.memory import require_memory
 from unrelu.loop.chains import Draws, effective_sample_size, r_hat
 from unrelu.model.truncated_normal import above, expected_within, quantile_within
 from unrelu.solvers.gibbs import agreement
@@ -26,8 +27,6 @@ __all__ = ["Posterior"]
 # Numbers that are made at once, one for each draw of each entry.
 TOGETHER = 2_000_000
 
-# Draws that tell by how much limits move an expectation.
-ENOUGH = 128
 
 Places = Callable[[ArrayLike, ArrayLike], tuple[Indices, Indices]]
 # From draws of entries, their noise and their limits to what is asked; and the same from seen values.
@@ -144,14 +143,22 @@ class Posterior:
 
     def expectation(self, rows: ArrayLike, cols: ArrayLike, X: Any = None) -> Any:
         """What is expected of the entry itself, within its limits; of a seen one its value."""
-        some = np.linspace(0, self.sigma.size - 1, min(self.sigma.size, ENOUGH)).astype(int)
 
         def found(entries: Floats, noise: Floats, known: Ends) -> Floats:
-            # Limits move the expectation of every draw by nearly the same: some of the draws tell by how much.
-            moved = (expected_within(entries[some], noise[some], known) - entries[some]).mean(axis=0)
-            return np.clip(entries.mean(axis=0) + moved, *known)
+            mean: Floats = expected_within(entries, noise, known).mean(axis=0)
+            return mean
 
         return self._of_entries(rows, cols, X, found, lambda values: values)
+
+    def filled(self, X: Any = None) -> Floats:
+        """The same of all entries, an n×n array; an entry that was not seen is the same both ways round."""
+        n = self.draws.shape[2]
+        require_memory(n * n * 8, f"a {n}×{n} matrix")
+        result = np.empty((n, n))
+        i, j = np.triu_indices(n)
+        result[j, i] = result[i, j] = self.expectation(i, j, X)
+        values = self.observed(X).block(slice(0, n), slice(0, n))
+        return np.where(np.isnan(values), result, values)
 
     def spread(self, rows: ArrayLike, cols: ArrayLike, X: Any = None) -> Any:
         """The standard deviation of the entry itself, within its limits; 0 where it was seen."""
@@ -215,7 +222,7 @@ class Posterior:
             entries = np.einsum("skr,skr->sk", each[:, i[part]], each[:, j[part]], dtype=np.float64)
             parts.append(np.asarray(found(entries, part)))
         whole = np.concatenate(parts, axis=-1) if parts else np.asarray(found(np.zeros((len(each), 0)), slice(0, 0)))
-        return whole.reshape(*whole.shape[:-1], *shape)[()]
+        return whole.reshape((*whole.shape[:-1], *shape))[()]
 
     def _of_entries(self, rows: ArrayLike, cols: ArrayLike, X: Any, found: OfDraws, seen: OfValues) -> Any:
         """What ``found`` makes of the draws of unseen entries, their noise and their limits; ``seen``, of values."""
@@ -235,7 +242,7 @@ class Posterior:
             return found(entries, sigma / np.sqrt(precision[part]), Ends((ends[0][part], ends[1][part]), gap))
 
         result[..., unseen] = self._each(i, j, of_part)
-        return result.reshape(*result.shape[:-1], *shape)[()]
+        return result.reshape((*result.shape[:-1], *shape))[()]
 
 
 def _shares(level: Any) -> list[float]:

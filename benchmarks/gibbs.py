@@ -4,6 +4,7 @@ python benchmarks/gibbs.py                              everything
 python benchmarks/gibbs.py --only planted --seeds 5     n=150, r=2…5, unit Gaussian factors, σ=0.5, median threshold
 python benchmarks/gibbs.py --only real --ranks 2        the twelve real matrices of benchmarks/real.py
 python benchmarks/gibbs.py --diagonal limit             what the diagonal is
+python benchmarks/gibbs.py --max-iter 2000              at most so many sweeps, 5000 by default
 
 ``covers`` is the share of hidden entries off the diagonal inside their 95 % prediction interval, ``of the mean`` that
 of noiseless entries, hidden or seen, inside theirs. R̂ is the largest of all entries, not only of those that the
@@ -27,7 +28,7 @@ FEW = 20_000
 
 def sampled(X, rank, args, **options):
     began, cpu = time.perf_counter(), time.process_time()
-    found = unrelu.complete(X, rank, method="gibbs", rng=0, diagonal=args.diagonal, **options)
+    found = unrelu.complete(X, rank, method="gibbs", rng=0, diagonal=args.diagonal, max_iter=args.max_iter, **options)
     return found, time.perf_counter() - began, time.process_time() - cpu
 
 
@@ -129,6 +130,7 @@ def main():
     parser.add_argument("--size", type=int, default=150)
     parser.add_argument("--ranks", type=lambda text: [int(rank) for rank in text.split(",")], default=[2, 3])
     parser.add_argument("--cases", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--max-iter", type=int)
     parser.add_argument("--diagonal", default="auto")
     args = parser.parse_args()
     warnings.simplefilter("ignore", unrelu.CompletionWarning)

@@ -117,8 +117,16 @@ def test_pairs_are_handed_to_the_sampler(pairs, monkeypatch):
     told = []
     before = Gibbs.start
     monkeypatch.setattr(Gibbs, "start", lambda self, *rest: told.append(self.pairs) or before(self, *rest))
-    unrelu.complete(instance()[1], 2, pairs=pairs, **FEW)
+    found = unrelu.complete(instance()[1], 2, pairs=pairs, **FEW)
     assert told == [pairs]
+    assert found.noise.pairs == pairs
+
+
+def test_a_rehearsal_beside_it_does_not_take_over():
+    found = unrelu.complete(instance()[1], 2, rehearse=True, **FEW)
+    assert found.rehearsal is not None
+    assert not found.forecasts
+    assert found.posterior is not None
 
 
 def test_limits_of_all_kinds_hold():

@@ -82,11 +82,11 @@ def test_a_gap_and_an_entry_of_which_nothing_is_known():
     unknown[1, 2] = unknown[2, 1] = True
 
     def outside(u):
-        low, high = (-0.5 - u[0] * u[2]) / SIGMA, (1.5 - u[0] * u[2]) / SIGMA
+        low, high = (-0.3 - u[0] * u[2]) / SIGMA, (0.7 - u[0] * u[2]) / SIGMA
         return np.log(norm.cdf(low) + norm.sf(high) + np.finfo(float).tiny)
 
     expected = on_grid(lambda u: seen(u, 0, 1, 1.2) + outside(u), reach=9.0, points=121)
-    factors = sampled(problem_of(X, threshold=Limits(gap=(-0.5, 1.5), unknown=unknown)), 2500)
+    factors = sampled(problem_of(X, threshold=Limits(gap=(-0.3, 0.7), unknown=unknown)), 2500)
     agrees(factors, expected)
 
 

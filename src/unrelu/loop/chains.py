@@ -37,6 +37,8 @@ class Draws:
         Which sweeps these are.
     sweeps, every : int
         How many sweeps there were, and the distance of those that are kept.
+    one : bool
+        Whether (i, j) and (j, i) carry one noise.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class Draws:
     numbers: tuple[int, ...] = ()
     sweeps: int = 0
     every: int = 1
+    one: bool = True
 
     def then(self, factor: Array, sigma: Floats) -> Draws:
         """The same after one more sweep."""
@@ -66,7 +69,7 @@ class Draws:
             stay = [k for k, place in enumerate(numbers) if place % every == 0]
             numbers, factors = tuple(numbers[k] for k in stay), tuple(factors[k] for k in stay)
             sigmas = tuple(sigmas[k] for k in stay)
-        return Draws(factors, sigmas, numbers, number, every)
+        return Draws(factors, sigmas, numbers, number, every, self.one)
 
     @property
     def enough(self) -> bool:

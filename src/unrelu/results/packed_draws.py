@@ -28,7 +28,7 @@ def pack_draws(drawn: Draws | None) -> dict[str, NDArray[Any]]:
     if drawn is None:
         return {}
     factors, sigmas = drawn.stacked()
-    numbers = np.array([drawn.sweeps, drawn.every, *drawn.numbers])
+    numbers = np.array([drawn.sweeps, drawn.every, int(drawn.one), *drawn.numbers])
     return {"drawn_factors": factors, "drawn_sigmas": sigmas, "drawn_numbers": numbers}
 
 
@@ -37,9 +37,10 @@ def unpack_draws(stored: Mapping[str, Any]) -> Draws | None:
     if "drawn_factors" not in stored:
         return None
     factors, sigmas, numbers = (stored[f"drawn_{name}"] for name in ("factors", "sigmas", "numbers"))
-    whole = factors.ndim == 4 and sigmas.shape == factors.shape[:2] and len(numbers) == factors.shape[1] + 2
+    whole = factors.ndim == 4 and sigmas.shape == factors.shape[:2] and len(numbers) == factors.shape[1] + 3
     if not (whole and factors.shape[1] >= FEWEST and np.isfinite(factors).all() and np.isfinite(sigmas).all()):
         raise InputError("the draws in this file are not whole; save the completion anew")
     places = range(factors.shape[1])
-    sweeps, every, *kept = (int(number) for number in numbers)
-    return Draws(tuple(factors[:, k] for k in places), tuple(sigmas[:, k] for k in places), tuple(kept), sweeps, every)
+    sweeps, every, one, *kept = (int(number) for number in numbers)
+    each = tuple(factors[:, k] for k in places), tuple(sigmas[:, k] for k in places)
+    return Draws(*each, tuple(kept), sweeps, every, bool(one))

@@ -50,8 +50,6 @@ class Posterior:
         From rows and columns, by position or label, to positions.
     observed : callable
         From a matrix, or None for the one that was completed, to what was seen of it.
-    pairs : {"one", "independent"}
-        Whether (i, j) and (j, i) carry one noise or two.
 
     Examples
     --------
@@ -69,7 +67,6 @@ class Posterior:
     kept: Draws
     places: Places = field(repr=False)
     observed: Callable[[Any], Observations] = field(repr=False)
-    pairs: str = "one"
 
     @cached_property
     def _stacked(self) -> tuple[Array, Floats]:
@@ -92,7 +89,7 @@ class Posterior:
         freedom = int(min(1 / (2 * spread**2), 1e6)) if spread > 0 else 1_000_000
         low, high = np.quantile(self.sigma, [0.025, 0.975])
         words = f"noise of standard deviation {mean:.3g}, by its posterior between {low:.3g} and {high:.3g}"
-        return Noise(mean, max(freedom, 1), self.pairs, words)
+        return Noise(mean, max(freedom, 1), "one" if self.kept.one else "independent", words)
 
     @cached_property
     def worst(self) -> tuple[float, float]:

@@ -23,7 +23,7 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Solver
 from unrelu.solvers.sampled_data import Told, told
 
-__all__ = ["ChainsAgree", "Gibbs", "Sampling", "agreement", "watched_pairs"]
+__all__ = ["Chains", "ChainsAgree", "Gibbs", "agreement", "watched_pairs"]
 
 # Rows beyond which a sweep takes seconds, and nobody wants thousands of them.
 MOST_ROWS = 2000
@@ -51,7 +51,7 @@ class ChainsAgree(StoppingRule):
 
 
 @dataclass(frozen=True, eq=False)
-class Sampling(Iterate):
+class Chains(Iterate):
     """Where the chains are; all that the next sweep depends on is in it.
 
     ``factor`` has the shape (chains, n, rank), ``variance`` (σ²) (chains,); ``means`` and ``precisions`` of the columns
@@ -88,7 +88,7 @@ class Sampling(Iterate):
 
 
 @dataclass(frozen=True)
-class Gibbs(Solver[Sampling]):
+class Gibbs(Solver[Chains]):
     """Draws from the posterior of M = UUᵀ + σ·noise, given what was seen, and given what absence says.
 
     A sweep draws every entry that is hidden within its limits, the noise level, each row of U given the others, and
@@ -170,7 +170,7 @@ class Gibbs(Solver[Sampling]):
                 "the rows, or use method='auto', whose error bars need no sampling"
             )
 
-    def start(self, problem: PSDProblem, left: Array, right: Array) -> Sampling:
+    def start(self, problem: PSDProblem, left: Array, right: Array) -> Chains:
         """All chains around the start, each a little elsewhere."""
         known = told(problem.observations, self.pairs)
         rng = np.random.default_rng(self.seed)
@@ -185,7 +185,7 @@ class Gibbs(Solver[Sampling]):
         misfit = known.values - np.einsum("kr,kr->k", first[known.rows], first[known.cols])
         level = float(np.sqrt(np.mean(misfit * misfit))) if misfit.size else scale
         sigma = max(level, GIBBS_NOISE * scale) if given is None else given / unit
-        state = Sampling(
+        state = Chains(
             told=known,
             factor=factor,
             variance=np.full(self.chains, sigma**2),
@@ -194,11 +194,12 @@ class Gibbs(Solver[Sampling]):
             random=rng.bit_generator.state,
             objective=0.0,
             scale=scale,
+            gathered=Draws(one=known.one),
             details={"sigma": sigma},
         )
         return replace(state, objective=_minus_log_likelihood(state))
 
-    def step(self, problem: PSDProblem, state: Sampling) -> Sampling:
+    def step(self, problem: PSDProblem, state: Chains) -> Chains:
         """One sweep of every chain."""
         rng = np.random.default_rng()
         rng.bit_generator.state = state.random
@@ -242,7 +243,7 @@ def agreement(draws: Draws) -> tuple[float, float]:
     return float(r_hat(found).max()), float(effective_sample_size(found).min())
 
 
-def _minus_log_likelihood(state: Sampling) -> float:
+def _minus_log_likelihood(state: Chains) -> float:
     """Of what was seen, in the first chain."""
     known, factor, variance = state.told, state.factor[0], float(state.variance[0])
     gap = known.values - (factor @ factor.T)[known.rows, known.cols]
@@ -250,7 +251,7 @@ def _minus_log_likelihood(state: Sampling) -> float:
     return float(np.vdot(gap, gap * weights)) / (2 * variance) + len(gap) * float(np.log(variance)) / 2
 
 
-def _entries_drawn(state: Sampling, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+def _entries_drawn(state: Chains, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
     """Hidden entries within their limits, the diagonal likewise, and Σ precision·residual² of all that is known."""
     known, sigma = state.told, np.sqrt(state.variance)[:, None]
     fit = state.factor @ state.factor.transpose(0, 2, 1)
@@ -271,7 +272,7 @@ def _entries_drawn(state: Sampling, rng: np.random.Generator) -> tuple[Floats, F
     return hidden, own, squares
 
 
-def _rows_drawn(state: Sampling, hidden: Floats, own: Floats, rng: np.random.Generator) -> Floats:
+def _rows_drawn(state: Chains, hidden: Floats, own: Floats, rng: np.random.Generator) -> Floats:
     """Every row given the others and all entries, one after the other, in all chains."""
     known, U = state.told, state.factor.copy()
     chains, n, r = U.shape

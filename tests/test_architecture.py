@@ -291,6 +291,7 @@ TOLERANCES = (
     "unrelu.base.tolerances.distances",
     "unrelu.base.tolerances.proofs",
     "unrelu.base.tolerances.robust",
+    "unrelu.base.tolerances.sampling",
 )
 # Files with small numbers of their own, by the reason.
 NO_TOLERANCES = {

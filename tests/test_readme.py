@@ -84,6 +84,13 @@ def test_the_page_on_limits_prints_what_it_shows(capsys):
     assert shown == 5
 
 
+def test_the_page_on_posteriors_prints_what_it_shows():
+    shown = list(run((ROOT / "docs" / "posterior.md").read_text()))
+    assert len(shown) == 1
+    for block, printed in shown:
+        assert printed == block
+
+
 @pytest.mark.parametrize("section", sections(REAL_DATA), ids=lambda section: section.splitlines()[0].strip("# "))
 def test_the_page_on_real_data_prints_what_it_shows(section, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from unrelu.auto.choices import rank_checked, truth_checked
-from unrelu.auto.strategy import Once, Strategy, strategy_of
+from unrelu.auto.named import strategy_of
+from unrelu.auto.strategy import Once, Strategy
 from unrelu.base.arrays import Array
 from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number, unknown_name
 from unrelu.complete import complete
@@ -30,7 +31,7 @@ from unrelu.loop.stopping import MaxSeconds
 from unrelu.model.factors import relative_error
 from unrelu.results.comparison import FAILED, NOT_INSTALLED, REFUSED, Comparison, Row
 from unrelu.results.completion import Completion
-from unrelu.solvers import METHODS, Solver
+from unrelu.solvers import METHODS, SAMPLERS, Solver
 from unrelu.solvers.base import STOPPING
 
 __all__ = ["PLANTED", "compare"]
@@ -153,8 +154,8 @@ def _strategies(methods: Any) -> dict[str, Callable[[], Strategy]]:
     found: dict[str, Callable[[], Strategy]] = {}
     for method in methods:
         if isinstance(method, str):
-            if method != "auto" and method not in METHODS:
-                raise unknown_name("method", method, ["auto", *METHODS])
+            if method not in ("auto", *METHODS, *SAMPLERS):
+                raise unknown_name("method", method, ["auto", *METHODS, *SAMPLERS])
             found[method] = partial(strategy_of, method)
         else:
             label = _label(strategy_of(method))

@@ -23,9 +23,10 @@ from unrelu.auto.choices import (
     truth_checked,
 )
 from unrelu.auto.indefinite import indefinite_strategy
+from unrelu.auto.named import strategy_of
 from unrelu.auto.path import Search, Searched
 from unrelu.auto.solving import cut_short
-from unrelu.auto.strategy import Once, Strategy, strategy_of
+from unrelu.auto.strategy import Once, Strategy
 from unrelu.auto.task import Attempts, Journal, Over, Task
 from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import InputError
@@ -124,7 +125,8 @@ def complete(
     method : str, Solver, Strategy or callable, default "auto"
         ``auto``, ``gauss-newton``, ``direct``, ``gradient-descent``, ``scaled-gd``, ``pam``, ``momentum-pam``,
         ``gnmr``, ``admm`` or ``sdp``: the names in :data:`unrelu.solvers.METHODS`. With ``auto`` and start ``auto`` one
-        start after the other is tried; with a start that you name ``auto`` is ``gauss-newton``.
+        start after the other is tried; with a start that you name ``auto`` is ``gauss-newton``. ``gibbs`` samples the
+        posterior of the censored model: :attr:`Completion.posterior`.
     start : str, Start, array of shape (n, rank) or Completion, default "auto"
         ``auto``, ``clique``, ``tailored``, ``random-imputation``, ``random-spectral``, ``spectral``, ``gaussian``,
         ``random-fill``, ``rank-increasing`` or ``shrinking``: the names in :data:`unrelu.starts.STARTS`. With a
@@ -133,7 +135,7 @@ def complete(
     tol : float or StoppingRule, optional
         Stop when ‖∇F(U)‖_F ≤ tol · ‖M_Ω‖_F^{3/2}, so that scaling the data scales the answer and changes nothing else.
         Default: the method's own (gauss-newton: 1e-15, for float32 2e-7). Or any rule of :mod:`unrelu.loop.stopping`,
-        such as the paper's absolute one, ``GradientNormBelow(1e-6)``.
+        such as the paper's absolute one, ``GradientNormBelow(1e-6)``. For ``gibbs``: R̂ of entries is at most 1 + tol.
     max_iter : int, optional
         Default: the method's own.
     truth : array of shape (n, n), optional
@@ -207,7 +209,7 @@ def complete(
     truth = None if truth is None else truth_checked(truth, Axes.square(n, observations.labels))
     pairs = pairs_checked(pairs)
     _require_callable(callback)
-    diagonal = _diagonal_asked(diagonal, strategy)
+    strategy, diagonal = _diagonal_asked(diagonal, strategy, pairs)
     posed = problem_of(problem, structure)(observations, rank or 1, loss_chosen, kernel_of(kernel))
     posed, strategy = _suited(without_noise(problem_checked(posed, strategy.solver), either), strategy)
     require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
@@ -228,7 +230,7 @@ def complete(
 def _answer(strategy: Strategy, task: Task, rank: int | None, diagonal: str, rehearse: bool) -> Searched:
     """What is found at the rank that is named, or at one that is looked for."""
     # Where only zeros were seen there is nothing to search.
-    strategy = strategy if task.problem.norm > 0 else Once(strategy.solver)
+    strategy = strategy if task.problem.norm > 0 or strategy.samples else Once(strategy.solver)
 
     def started(rank: int) -> Task:
         return replace(task, problem=task.problem.at_rank(rank), journal=Journal())
@@ -253,12 +255,15 @@ def _rank_asked(rank: Any, size: int, strategy: Strategy, structure: str, proble
     return None
 
 
-def _diagonal_asked(diagonal: Any, strategy: Strategy) -> str:
-    """One of the four words; those that need a rehearsal only where one may be held."""
+def _diagonal_asked(diagonal: Any, strategy: Strategy, pairs: str) -> tuple[Strategy, str]:
+    """One of the four words; those that need a rehearsal only where one may be held. A sampler is told instead."""
     diagonal = diagonal_named(diagonal)
-    if diagonal in ("limit", "unknown") and strategy.name != "auto":
-        raise InputError(f"diagonal={diagonal!r} is for method='auto' without a start; drop method= and start=")
-    return diagonal
+    if diagonal in ("limit", "unknown") and not (strategy.name == "auto" or strategy.samples):
+        raise InputError(
+            f"diagonal={diagonal!r} is for method='gibbs', and for method='auto' without a start; drop method= and "
+            "start="
+        )
+    return strategy.told(diagonal, pairs), "data" if strategy.samples else diagonal
 
 
 def without_noise(posed: Any, either: bool) -> Any:
@@ -268,8 +273,12 @@ def without_noise(posed: Any, either: bool) -> Any:
 
 def _suited(posed: Any, strategy: Strategy) -> tuple[Any, Strategy]:
     """A problem with the strategy, or with what does the same for one that is not positive semidefinite."""
-    if getattr(posed, "signs", None) is not None:
+    if getattr(posed, "signs", None) is not None and not strategy.samples:
         return posed, indefinite_strategy(strategy)
+    if strategy.samples and not posed.psd:
+        raise InputError(
+            f"method {strategy.name!r} samples positive semidefinite matrices; drop structure= and problem="
+        )
     return posed, strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from unrelu.auto.named import strategy_of
 from unrelu.auto.solving import in_an_order_of_its_own
-from unrelu.auto.strategy import Auto, Strategy, strategy_of
+from unrelu.auto.strategy import Auto, Strategy
 from unrelu.auto.table import complete_table
 from unrelu.auto.task import Attempts, Plan, Task
 from unrelu.base.errors import InputError, unknown_name
-from unrelu.solvers import METHODS
+from unrelu.solvers import METHODS, SAMPLERS
 
 __all__ = ["TABLE_METHODS", "AutoTable", "table_strategy"]
 
@@ -33,7 +34,7 @@ class AutoTable(Auto):
 def table_strategy(method: Any, start: Any = "auto") -> Strategy:
     """The strategy for a table and the method and start that a caller names."""
     accepted = ["auto", *TABLE_METHODS]
-    if isinstance(method, str) and method not in (*accepted, *METHODS):
+    if isinstance(method, str) and method not in (*accepted, *METHODS, *SAMPLERS):
         raise unknown_name("method", method, accepted)
     chosen = strategy_of(method, start)
     refused = chosen.solver.not_for_tables

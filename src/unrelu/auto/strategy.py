@@ -6,17 +6,15 @@ import dataclasses
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
-from unrelu.auto.choices import DEFAULT_METHOD, choose
 from unrelu.auto.solving import escalated, run_once
 from unrelu.auto.task import Attempts, Plan, Task
 from unrelu.base.errors import InputError, is_integer, is_number, unknown_name
 from unrelu.data.observations import Observations
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
 from unrelu.model.losses import Censored, Loss
-from unrelu.solvers import METHODS, GaussNewton, Solver
-from unrelu.solvers.function import Function
+from unrelu.solvers import GaussNewton, Solver
 
-__all__ = ["Auto", "Once", "Strategy", "strategy_of"]
+__all__ = ["Auto", "Once", "Strategy"]
 
 Own = TypeVar("Own", bound="Strategy")
 
@@ -65,6 +63,15 @@ class Strategy:
     def limited(self, stopping: StoppingRule) -> StoppingRule:
         """A caller's stopping rule with this strategy's own limits."""
         return stopping
+
+    def told(self: Own, diagonal: str, pairs: str) -> Own:
+        """The same with what the caller says of the diagonal and of pairs, where that matters to it."""
+        return self
+
+    @property
+    def samples(self) -> bool:
+        """Whether it draws from a posterior."""
+        return self.solver.samples
 
     def stopping_as(self: Own, stopping: str) -> Own:
         """The same with its method's rule relative to the data, or the paper's absolute one."""
@@ -162,20 +169,3 @@ class Auto(Strategy):
         most += "" if self.seconds is None else f" and {self.seconds:g} seconds"
         head = f"auto: {self.solver.name} from one start after the other, until the fit is at its floor"
         return "\n".join([head, *lines, f"{most}; pieces that never see each other are solved one by one"])
-
-
-def strategy_of(method: Any, start: Any = "auto") -> Strategy:
-    """The strategy for the method and the start that a caller names.
-
-    ``auto`` with a named start is one run of its method.
-    """
-    named = not (isinstance(start, str) and start == "auto")
-    if isinstance(method, str) and method == "auto":
-        return Once(METHODS[DEFAULT_METHOD](), start) if named else Auto()
-    if isinstance(method, Strategy):
-        if named:
-            raise InputError(f"strategy {method.name!r} has starts of its own; drop start=, or name a method instead")
-        return method
-    if callable(method) and not isinstance(method, (Solver, type)):
-        return Once(Function(method), start)
-    return Once(choose("method", method, METHODS, Solver, DEFAULT_METHOD), start)

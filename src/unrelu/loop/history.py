@@ -21,9 +21,9 @@ class Stop(StrEnum):
     themselves show. ``best-of-rank``: the data are not of this rank, and no lower misfit of this rank was found.
     ``stationary``: no step lowers the misfit, and nothing says that this is the answer. ``underdetermined``: many
     matrices fit as well. ``predicts``: the data are of no low rank, and a rehearsal says how well the chosen model
-    forecasts what was not seen. ``does-not-extrapolate``: it forecasts no better than no structure at all. The others
-    say what cut the run short. ``converged`` is what one loop says when its stopping rule is met; the front doors look
-    at the fit and return one of the codes above instead.
+    forecasts what was not seen. ``does-not-extrapolate``: it forecasts no better than no structure at all.
+    ``sampled``: the chains of a posterior agree. The others say what cut the run short. ``converged`` is what one loop
+    says when its stopping rule is met; the front doors look at the fit and return one of the codes above instead.
     """
 
     CONVERGED = "converged"
@@ -34,6 +34,7 @@ class Stop(StrEnum):
     UNDERDETERMINED = "underdetermined"
     PREDICTS = "predicts"
     DOES_NOT_EXTRAPOLATE = "does-not-extrapolate"
+    SAMPLED = "sampled"
     MAX_ITERATIONS = "max-iterations"
     MAX_SECONDS = "max-seconds"
     STALLED = "stalled"
@@ -60,18 +61,18 @@ class Verdict:
 
     @property
     def converged(self) -> bool:
-        """Whether the data are fitted, to rounding or to their noise (in a loop: whether its rule was met)."""
-        return self.code in (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.CONVERGED)
+        """Whether the data are fitted, to rounding or to their noise, or sampled (in a loop: its rule was met)."""
+        return self.code in (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.CONVERGED, Stop.SAMPLED)
 
     @property
     def answered(self) -> bool:
-        """Whether this is the answer to what was asked: a fit that determines rows, or rehearsed forecasts."""
-        return self.determines or self.code is Stop.PREDICTS
+        """Whether this is the answer to what was asked: a fit that determines rows, forecasts, or a posterior."""
+        return self.determines or self.code in (Stop.PREDICTS, Stop.SAMPLED)
 
     @property
     def determines(self) -> bool:
         """Whether rows may be called determined: fitted, or the best fit found of a rank that the data exceed."""
-        return self.converged or self.code is Stop.BEST_OF_RANK
+        return self.code is not Stop.SAMPLED and (self.converged or self.code is Stop.BEST_OF_RANK)
 
     def __str__(self) -> str:
         return f"{self.code.value}: {self.reason}"

@@ -59,8 +59,8 @@ class Outcome:
     """The point a run returns, how it ended, and what happened.
 
     ``iteration`` is that of the point. ``own`` are the factors of a method that works on its own; ``apart`` is then how
-    far their product is from the point's matrix, relatively. Point and factors are in units of ``problem.unit``, the
-    history in the caller's.
+    far their product is from the point's matrix, relatively. ``gathered`` are the draws of a method that samples, those
+    of a run that was cut short too. Point and factors are in units of ``problem.unit``, the history in the caller's.
     """
 
     point: Point
@@ -70,6 +70,7 @@ class Outcome:
     objective: float  # of the method's own estimate, in units
     own: Factors | None = None
     apart: float = 0.0
+    gathered: Any = None  # what a method that samples has drawn
 
 
 def run(
@@ -124,7 +125,7 @@ def run(
             if verdict is not None:
                 if verdict.converged:
                     best.take(state, history[-1])
-                return best.outcome(problem, verdict, history)
+                return replace(best.outcome(problem, verdict, history), gathered=getattr(state, "gathered", None))
     except (KeyboardInterrupt, OutOfTime) as end:
         if best.empty or not keep:
             raise
@@ -135,7 +136,8 @@ def run(
             else (Stop.INTERRUPTED, f"interrupted after {where}")
         )
         with unlimited():
-            return best.outcome(problem, Verdict(code, words), history)
+            ended = best.outcome(problem, Verdict(code, words), history)
+        return replace(ended, gathered=getattr(state, "gathered", None))
 
 
 class _Clock:

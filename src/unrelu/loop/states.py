@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from unrelu.base.arrays import Array
 from unrelu.model.factors import Factors, TwoSided
@@ -24,6 +24,8 @@ class Iterate:
     details: Mapping[str, float]
     stuck: str | None
     at_rounding: ClassVar[bool] = False
+    # What a method that samples has drawn on its way; all others have nothing to tell but where they are.
+    gathered: Any = None
 
     if TYPE_CHECKING:  # a subclass has them as fields or as properties
 

@@ -21,6 +21,7 @@ from unrelu.data.left_out import Places
 from unrelu.data.observations import Observations
 from unrelu.data.terms import Terms
 from unrelu.kernels.memory import require_memory
+from unrelu.loop.chains import Draws
 from unrelu.loop.history import History, Stop, Verdict
 from unrelu.model.detection import DetectionCurve
 from unrelu.model.factors import Factors, Signed, Symmetric, TwoSided, positions_checked, together
@@ -30,6 +31,7 @@ from unrelu.results.distrusted import Distrusted
 from unrelu.results.forecasts import blank, expected, fill, forecast, held, limits_of, noise_level
 from unrelu.results.hidden import fill_hidden
 from unrelu.results.misfit import Misfit, largest_misfit
+from unrelu.results.posterior import Posterior
 from unrelu.results.saving import read_fields, write_fields
 from unrelu.results.summary import summary_of
 from unrelu.results.uncertain import Uncertain
@@ -94,6 +96,8 @@ class Completion(Determined, Uncertain):
     rehearsal : Rehearsal or None
         What was hidden on purpose, which models were tried and how well the best forecasts; None for exact data, and
         where a rank was named.
+    drawn : Draws or None
+        What the chains of ``method="gibbs"`` have drawn; :attr:`posterior` answers with it.
     witnesses : Witnesses
         Who is asked which rows are determined, and for error bars.
     detection : DetectionCurve or None
@@ -145,11 +149,17 @@ class Completion(Determined, Uncertain):
     detection: DetectionCurve | None = None
     distrusted: tuple[Distrusted, ...] = ()
     left_out: Places = field(default_factory=lambda: (np.zeros(0, np.intp), np.zeros(0, np.intp)))
+    drawn: Draws | None = field(default=None, repr=False)
 
     @cached_property
     def _asked(self) -> dict[str, Any]:
         """What was asked already: rows, error bars."""
         return {}
+
+    @cached_property
+    def posterior(self) -> Posterior | None:
+        """What ``method="gibbs"`` has drawn: means, intervals and probabilities of entries; None for other methods."""
+        return None if self.drawn is None else Posterior(self.drawn, self._places, self._with_limits)
 
     @property
     def factors(self) -> Factors:
@@ -203,6 +213,8 @@ class Completion(Determined, Uncertain):
         undetermined : {"keep", "nan"}
             ``nan`` blanks the unseen entries that the data do not determine.
         """
+        if self.posterior is not None and not blank(undetermined):
+            return self._framed(self.posterior.filled(X).astype(self.factor.dtype), X)
         result = self._dense()
         result = self._blanked(result) if blank(undetermined) else result
         seen = self._with_limits(X)
@@ -230,7 +242,7 @@ class Completion(Determined, Uncertain):
     @property
     def forecasts(self) -> bool:
         """Whether unseen entries are forecast by a model that was rehearsed, of data that are of no low rank."""
-        return self.rehearsal is not None and not self.verdict.determines
+        return self.rehearsal is not None and self.drawn is None and not self.verdict.determines
 
     def _expectation(self, fit: Array, ends: tuple[Any, Any]) -> Array:
         """Of unseen entries with this fit, between their ends."""
@@ -250,7 +262,8 @@ class Completion(Determined, Uncertain):
     def _with_limits(self, X: Any) -> Observations:
         """What was seen, and what absence says as far as that is known: a file does not bring back a mask."""
         masked = self.unknown_count and self.unknown is None
-        if masked and (self.forecasts or self.alone is not None):  # then every unseen entry hangs on its limits
+        hanging = self.forecasts or self.alone is not None or self.drawn is not None
+        if masked and hanging:  # every unseen entry hangs on its limits
             self._require_mask(None)
         return self.seen_entries(X) if masked else self.observed(X)
 

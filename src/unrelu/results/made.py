@@ -27,6 +27,7 @@ from unrelu.loop.history import History, Record, Stop, Verdict, in_units
 from unrelu.loop.run import Outcome
 from unrelu.problems.psd import PSDProblem
 from unrelu.results.completion import Completion
+from unrelu.results.sampled import completion_of_draws
 from unrelu.results.witnesses import Forecasting, witnesses_for
 
 __all__ = ["completion_of", "completion_of_search", "looked_at", "warn_of_rows"]
@@ -82,7 +83,8 @@ def completion_of_search(found: Searched, observations: Observations, seconds: f
         return _forecasts(found.chosen, observations, seconds)
     assert found.task is not None
     assert found.attempts is not None
-    completion = replace(completion_of(found.task, found.attempts), alone=found.alone)
+    made = completion_of if found.attempts.outcome.gathered is None else completion_of_draws
+    completion = replace(made(found.task, found.attempts), alone=found.alone)
     if found.rehearsal is None:
         return completion
     verdict = Verdict(completion.verdict.code, f"{completion.verdict.reason}; {found.rehearsal}")

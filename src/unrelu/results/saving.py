@@ -19,6 +19,7 @@ from unrelu.model.detection import DetectionCurve
 from unrelu.results.data_again import marked
 from unrelu.results.distrust_words import distrust_in_json
 from unrelu.results.distrusted import Distrusted
+from unrelu.results.packed_draws import pack_draws, unpack_draws
 from unrelu.results.packed_terms import pack_terms, unpack_terms
 from unrelu.results.witnesses import witnesses_for
 
@@ -92,7 +93,7 @@ def write_fields(path: str | Path, completion: Any) -> None:
         about[name] = None if labels is None else [_plain(label) for label in labels]
     own = {name: getattr(completion, name) for name in ("left", "right") if getattr(completion, name) is not None}
     about["threshold"], terms = pack_terms(completion)
-    own |= terms
+    own |= terms | pack_draws(completion.drawn)
     with replacing(path) as temporary, open(temporary, "wb") as stream:
         np.savez(stream, factor=completion.factor, about=np.array(json.dumps(finite(about), allow_nan=False)), **own)
 
@@ -105,6 +106,7 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
             about = json.loads(str(stored["about"]))
             arrays = {name: stored[name] for name in ("factor", "left", "right") if name in stored.files}
             terms = unpack_terms(about.get("threshold", 0.0), {name: stored[name] for name in stored.files})
+            drawn = unpack_draws(stored)
         for array in (arrays["factor"], *arrays.values()):
             if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
                 raise InputError(
@@ -131,6 +133,7 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
             unknown_count=about.get("unknown_count"),
             distrusted=tuple(_distrusted(one) for one in about.get("distrusted", [])),
             left_out=tuple(np.array(place, np.intp) for place in about.get("left_out", [[], []])),
+            drawn=drawn,
             attempts=tuple(Attempt.read(attempt) for attempt in about.get("attempts", [])),
             alone=None if about.get("alone") is None else NoStructure.read(about["alone"]),
             rehearsal=None if about.get("rehearsal") is None else Rehearsal.read(about["rehearsal"]),
@@ -139,6 +142,7 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
                 symmetric=about["symmetric"],
                 signed=about["signs"] is not None,
                 forecasts=about.get("rehearsal") is not None and not verdict.determines,
+                sampled=drawn is not None,
             ),
         )
     except FileNotFoundError:

@@ -15,6 +15,7 @@ from unrelu.data.observations import Observations
 from unrelu.model.detection import DetectionCurve
 from unrelu.results.forecasts import predicted, predicted_by_rehearsal
 from unrelu.results.hidden import predicted_hidden
+from unrelu.results.posterior import Posterior
 from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.noise import Noise
 
@@ -28,6 +29,11 @@ class Uncertain:
     rehearsal: Rehearsal | None
     sigma: float | None
     detection: DetectionCurve | None
+
+    @property
+    def posterior(self) -> Posterior | None:
+        """What was sampled, if anything was."""
+        return None
 
     @property
     def forecasts(self) -> bool:
@@ -57,10 +63,12 @@ class Uncertain:
     @property
     def noise(self) -> Noise:
         """Noise level of the seen entries, with degrees of freedom; after :meth:`load` call ``error_bars(X)`` first."""
+        if self.posterior is not None:
+            return self.posterior.noise
         return self.error_bars().noise
 
     def standard_errors(self, rows: ArrayLike, cols: ArrayLike, X: Any = None) -> Any:
-        """Standard errors of the fit; infinite in rows that are not determined.
+        """Standard errors of the fit; infinite in rows that are not determined. Of a posterior its deviations.
 
         Parameters
         ----------
@@ -68,6 +76,8 @@ class Uncertain:
         X : optional
             The matrix that was completed; needed only after :meth:`load`.
         """
+        if self.posterior is not None:
+            return self.posterior.standard_deviation(rows, cols)
         return self.error_bars(X).standard_errors(*self._places_of_errors(rows, cols))
 
     def interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:
@@ -83,6 +93,8 @@ class Uncertain:
         X : optional
             The matrix that was completed; needed only after :meth:`load`.
         """
+        if self.posterior is not None:
+            return self.posterior.mean_interval(rows, cols, level)
         return self._with_caution(X).interval(*self._places_of_errors(rows, cols), level)
 
     def _with_caution(self, X: Any) -> ErrorBars:
@@ -117,6 +129,8 @@ class Uncertain:
         >>> bool(high.max() <= 0), bool(0.92 < np.mean((low <= instance.matrix[i, j])) < 0.99)
         (True, True)
         """
+        if self.posterior is not None:
+            return self.posterior.interval(rows, cols, level, X)
         if self.forecasts:
             assert self.rehearsal is not None
             assert self.sigma is not None

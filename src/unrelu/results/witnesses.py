@@ -37,6 +37,7 @@ __all__ = [
     "IndefiniteWitnesses",
     "PSDWitnesses",
     "RowsKnown",
+    "Sampling",
     "Silent",
     "Witnesses",
     "doubt_of",
@@ -187,6 +188,18 @@ class Forecasting(Silent):
         )
 
 
+@dataclass(frozen=True)
+class Sampling(Silent):
+    """Of a posterior: it says how likely entries are, and determines no row."""
+
+    def error_bars(self, completion: _Answer, seen: Observations, determined: NDArray[np.bool_]) -> ErrorBars:
+        """There are none: the draws say more than a normal distribution around one point."""
+        raise InputError(
+            "this completion was sampled, and its errors are those of its draws; ask standard_errors, interval or "
+            "predict, or completion.posterior"
+        )
+
+
 def likelihood_of(completion: Any) -> Loss | None:
     """The likelihood that was fitted, at its noise level; None for squares."""
     if completion.sigma is None:
@@ -205,8 +218,12 @@ def doubt_of(completion: Any) -> str | None:
     return beyond_rank(completion.rank) if completion.verdict.code is Stop.BEST_OF_RANK else None
 
 
-def witnesses_for(*, symmetric: bool, signed: bool = False, forecasts: bool = False) -> Witnesses:
-    """Who knows of a completion UUᵀ, of one with signs, of one with two factors, or of a model that forecasts."""
+def witnesses_for(
+    *, symmetric: bool, signed: bool = False, forecasts: bool = False, sampled: bool = False
+) -> Witnesses:
+    """Who knows of a completion UUᵀ, of one with signs, of one with two factors, of forecasts, or of a posterior."""
+    if sampled:
+        return Sampling()
     if forecasts:
         return Forecasting()
     if signed:

@@ -34,7 +34,7 @@ from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.reading import HowToRead
 from unrelu.shell.streams import deliver, out, say
 from unrelu.shell.wording import for_shells
-from unrelu.solvers import METHODS
+from unrelu.solvers import METHODS, SAMPLERS
 
 __all__ = ["compare_command"]
 
@@ -60,7 +60,11 @@ Rank = Annotated[
 ]
 Methods = Annotated[
     str | None,
-    typer.Option(metavar="NAMES", help=f"Which, with commas between: auto, {', '.join(METHODS)}.", show_default="all"),
+    typer.Option(
+        metavar="NAMES",
+        help=f"Which, with commas between: auto, {', '.join(METHODS)}; {', '.join(SAMPLERS)} only if it is named.",
+        show_default="all",
+    ),
 ]
 Trials = Annotated[int, typer.Option(metavar=options.COUNT, help="How many matrices; of a given one, how many starts.")]
 Truth = Annotated[

@@ -37,11 +37,12 @@ from unrelu.shell.doubts import told
 from unrelu.shell.forecasts import ForecastAnswer
 from unrelu.shell.help import values_of
 from unrelu.shell.numbers import numbers_beside
+from unrelu.shell.posteriors import PosteriorAnswer
 from unrelu.shell.reading import Brought, HowToRead
 from unrelu.shell.streams import say
 from unrelu.shell.table import Asked, table_completed
 from unrelu.shell.tables import TableAnswer
-from unrelu.solvers import METHODS, Solver
+from unrelu.solvers import METHODS, SAMPLERS, Solver
 from unrelu.starts import STARTS
 from unrelu.uncertainty.noise import PAIRS
 
@@ -52,8 +53,8 @@ Method = Annotated[
     str,
     typer.Option(
         metavar=options.NAME,
-        help=f"What to solve by: auto, {', '.join(METHODS)}.",
-        autocompletion=values_of("auto", *METHODS),
+        help=f"What to solve by: auto, {', '.join(METHODS)}; or {', '.join(SAMPLERS)}, which samples a posterior.",
+        autocompletion=values_of("auto", *METHODS, *SAMPLERS),
     ),
 ]
 Start = Annotated[
@@ -224,6 +225,8 @@ def _answered(
         completion = _completed(
             brought, rank, asked | dict(watched.of_many if rank is None else watched.options), wanted
         )
+        if completion.posterior is not None:
+            return PosteriorAnswer.of(completion, wanted.keep), notes
         if completion.forecasts:
             return ForecastAnswer.of(completion, wanted.keep, truth=asked["truth"]), notes
         left = None if wanted.seconds is None else wanted.seconds - (perf_counter() - began)
@@ -273,7 +276,7 @@ def _rule(method: str, tol: float | None, table: Table, seconds: float | None) -
         return tol
     if tol is not None and not (is_number(tol) and tol >= 0):
         raise InputError(f"--tol must be a number ≥ 0, got {tol!r}")
-    solver = choose("method", method, METHODS, Solver, DEFAULT_METHOD)
+    solver = choose("method", method, METHODS | SAMPLERS, Solver, DEFAULT_METHOD)
     return solver.rule(tol, read_values(table)[0].dtype) | MaxSeconds(seconds)
 
 

@@ -23,6 +23,7 @@ PHRASES = {
     "pass threshold=None": "say --no-threshold",
     "threshold=None": "--no-threshold",
     "threshold must be a finite number, or None if": "--threshold must be a finite number, or say --no-threshold if",
+    "raise max_iter, lower the rank": "raise --max-iter, lower --rank",
     "raise max_iter, or tol": "raise --max-iter, or --tol",
     ", or a stopping rule such as GradientNormBelow(1e-6)": "",
     "what can be completed, or None;": "what can be completed, or auto;",

@@ -8,6 +8,7 @@ from unrelu.solvers.admm import ADMM
 from unrelu.solvers.base import Iterate, PointIterate, Solver, TwoFactorIterate
 from unrelu.solvers.direct import Direct
 from unrelu.solvers.gauss_newton import GaussNewton
+from unrelu.solvers.gibbs import Gibbs
 from unrelu.solvers.gnmr import GNMR
 from unrelu.solvers.gradient_descent import GradientDescent
 from unrelu.solvers.momentum_pam import MomentumPAM
@@ -20,9 +21,11 @@ __all__ = [
     "GNMR",
     "METHODS",
     "PAM",
+    "SAMPLERS",
     "SDP",
     "Direct",
     "GaussNewton",
+    "Gibbs",
     "GradientDescent",
     "Iterate",
     "MomentumPAM",
@@ -36,3 +39,5 @@ METHODS: dict[str, type[Solver[Any]]] = {
     solver.name: solver
     for solver in (GaussNewton, Direct, GradientDescent, ScaledGD, PAM, MomentumPAM, GNMR, ADMM, SDP)
 }
+# What draws from a posterior instead of looking for one point.
+SAMPLERS: dict[str, type[Solver[Any]]] = {Gibbs.name: Gibbs}

@@ -33,8 +33,8 @@ class Solver(Generic[State]):
     ``hears_limits`` of unseen entries; the ``default_start`` (None: it starts from zero); whether it ``takes_start`` at
     all; whether it ``weighs`` entries, by weights and by noise of their own; whether it solves a ``convex`` program,
     which has no wrong stationary points; why it is ``not_for_tables``, if it is not; what it ``needs`` of a problem
-    beside what every problem has; how many iterations it takes at most (``max_iter``) and how far it goes
-    (``default_tol``).
+    beside what every problem has; whether it ``samples`` a posterior instead of looking for a point; how many
+    iterations it takes at most (``max_iter``) and how far it goes (``default_tol``).
 
     Examples
     --------
@@ -68,6 +68,7 @@ class Solver(Generic[State]):
     not_for_tables: str | None = None
     max_iter: ClassVar[int] = 1000
     needs: ClassVar[tuple[str, ...]] = ()
+    samples: ClassVar[bool] = False
     # Relative gradient norms that the arithmetic can reach with a margin.
     default_tol: ClassVar[Mapping[str, float]] = {"float64": 1e-11, "float32": 2e-7}
     # Which power of the data's unit a detail carries, for those that have one.

@@ -13,6 +13,7 @@ from unrelu.base.tolerances.detection import *  # noqa: F403
 from unrelu.base.tolerances.distances import *  # noqa: F403
 from unrelu.base.tolerances.proofs import *  # noqa: F403
 from unrelu.base.tolerances.robust import *  # noqa: F403
+from unrelu.base.tolerances.sampling import *  # noqa: F403
 
 # --- data.checks -----------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ from unrelu.problems.network import Network
 if TYPE_CHECKING:
     from unrelu.distances.search import Candidate, Search
 
-__all__ = ["graded_exact", "graded_with_noise"]
+__all__ = ["graded_exact", "graded_with_noise", "regraded"]
 
 Grades = NDArray[np.int8]
 
@@ -136,11 +136,11 @@ def graded_with_noise(
     kept = np.setdiff1d(kept, not_a_bowl(network, X, level.misfit, sigma, kept))
     if len(kept) < len(fixed):
         grade[np.setdiff1d(fixed, kept)] = LOCAL
-        _regrade(network, X, grade, kept, rng, search.beyond * sigma)
+        regraded(network, X, grade, kept, rng, search.beyond * sigma)
     return grade, None
 
 
-def _regrade(network: Network, X: Floats, grade: Grades, kept: Indices, rng: np.random.Generator, slack: float) -> None:
+def regraded(network: Network, X: Floats, grade: Grades, kept: Indices, rng: np.random.Generator, slack: float) -> None:
     """What is left must hold without the points that were given up; changes ``grade``."""
     part = network.part(kept)
     again = np.zeros(len(kept), np.int8)

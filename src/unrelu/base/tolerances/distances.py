@@ -160,3 +160,15 @@ SWARM_IDLE = 1e-3
 UNCERTAINTY_ZERO = 1e-10
 # Error bars from random draws need no more digits of each than this: the draws themselves leave two.
 UNCERTAINTY_SOLVED = 1e-3
+
+# --- distances.reliability -------------------------------------------------------------------------------------------
+
+# Stiffnesses below this share of the largest are those of motions of the whole, or of points that nothing holds.
+RELIABILITY_ZERO = 1e-10
+# A range that such a motion changes by this share, squared, is left free by the others.
+RELIABILITY_FREE = 1e-8
+
+# --- distances.consensus ---------------------------------------------------------------------------------------------
+
+# A relative gradient at which the next scale may be tried: weights change more than places then.
+CONSENSUS_TOL = 1e-6

@@ -46,7 +46,7 @@ def heard(rng: np.random.Generator, points: Floats, cutoff: float, wrong: float 
     options: dict[str, Any] = {"dim": points.shape[1], "cutoff": cutoff if told else None}
     if known:
         options["sigma"] = sigma
-    planted = 0
+    given = seen
     if wrong:
         i, j = np.nonzero(np.triu(seen, 1))
         bad = rng.random(len(i)) < wrong
@@ -54,15 +54,16 @@ def heard(rng: np.random.Generator, points: Floats, cutoff: float, wrong: float 
         by = cutoff * rng.uniform(LEAST_WRONG, MOST_WRONG, len(i))
         by *= rng.choice([1.0, -1.0], len(i)) if either else 1.0
         values[i[bad], j[bad]] = values[j[bad], i[bad]] = np.abs(values[i, j] + by)[bad]
-        planted = int(bad.sum())
         options["loss"] = "huber"
-        about |= {"wrong": planted, "either": either}
+        given, seen = seen, seen.copy()
+        seen[i[bad], j[bad]] = seen[j[bad], i[bad]] = False  # they are no part of what must be met
+        about |= {"wrong": int(bad.sum()), "either": either}
     size = float(np.sqrt(np.mean(gaps**2)))
     degree = float(seen.sum() / len(points) - 1)
     about |= {"n": len(points), "cutoff": cutoff, "told": told, "sigma": sigma, "known": known}
     about["neighbours"] = round(degree, 2)
     return Instance(
-        DISTANCES, np.where(seen, values, np.nan), squareform(gaps), seen, options, points, sigma / size, about=about
+        DISTANCES, np.where(given, values, np.nan), squareform(gaps), seen, options, points, sigma / size, about=about
     )
 
 

@@ -15,10 +15,10 @@ from unrelu.base.budget import Budget, OutOfTime, budget
 from unrelu.base.errors import InputError, is_number
 from unrelu.base.generators import generator_of
 from unrelu.distances.assemble import components, network_of
-from unrelu.distances.edges import real
-from unrelu.distances.held import Held
 from unrelu.distances.distrust import trusted_ranges
 from unrelu.distances.doubts import Doubts, without_contradictions
+from unrelu.distances.edges import real
+from unrelu.distances.held import Held
 from unrelu.distances.options import (
     ROBUST,
     Plan,

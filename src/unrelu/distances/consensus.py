@@ -14,7 +14,6 @@ import numpy as np
 from unrelu.base.arrays import Floats, Indices
 from unrelu.base.budget import checkpoint, phase
 from unrelu.base.tolerances import CONSENSUS_TOL
-from unrelu.distances.evidence import freedom_left
 from unrelu.distances.paths import from_paths
 from unrelu.distances.refine import refine
 from unrelu.distances.reliability import WRONG
@@ -28,6 +27,8 @@ __all__ = ["Consensus", "Judge", "agreed_on", "jumps"]
 FEW, STARTS, STARTS_OF_MANY = 300, 8, 4
 # The scale falls by this factor, in so many steps at most, down to so many standard deviations of the noise.
 FALLING, STEPS, LAST = 0.6, 60, 2.0
+# Ranges within so many times the scale agree: they keep a twelfth of their weight or more.
+WITHIN = 1.5
 # Iterations at each scale, and at the last.
 SHORT, LONG = 6, 40
 # Places at which a single point is tried, steps of each, and rounds of tries over all points.
@@ -81,23 +82,18 @@ class Consensus:
 
 def agreed_on(search: Search, given: Floats | None = None) -> Consensus:
     """Several starts, each followed down to the ranges that agree, and the best of them mended point by point."""
-    network, rng = search.network, search.rng
+    network = search.network
     count = STARTS if network.size <= FEW else STARTS_OF_MANY
-    ends = []
+    ends: list[End] = []
     for number in range(count):
         phase(f"robust start {number + 1} of {count}")
         X = given if given is not None and number == 0 else _started(search, number)
         ends.append(_graduated(search, X))
-        search.journal.left = ends[-1]
-    sigma = min(_level(search, X) for X in ends)
+        search.journal.left = ends[-1].points
+    sigma = min(ends, key=lambda end: end.merit).sigma
     judge = Judge(network, search.misfit, sigma)
-    ends = [_mended(search, judge, X) for X in _sorted(judge, ends)]
-    ends = _sorted(judge, ends)
-    return Consensus(ends, [judge.cost(X) for X in ends], sigma)
-
-
-def _sorted(judge: Judge, ends: list[Floats]) -> list[Floats]:
-    return sorted(ends, key=judge.cost)
+    places = sorted((_mended(search, judge, end.points) for end in ends), key=judge.cost)
+    return Consensus(places, [judge.cost(X) for X in places], sigma)
 
 
 def _started(search: Search, number: int) -> Floats:
@@ -110,36 +106,66 @@ def _started(search: Search, number: int) -> Floats:
         X = X + 0.3 * rng.standard_normal(X.shape)
         smooth = replace(network, weight=network.weight * (rng.random(len(network.weight)) < 0.8))
     rough = Misfit(squared=True, absence=search.misfit.absence)
-    return refine(
-        DistanceProblem(smooth, rough), X, tol=CONSENSUS_TOL, max_iter=LONG, journal=search.journal
-    ).points
+    return refine(DistanceProblem(smooth, rough), X, tol=CONSENSUS_TOL, max_iter=LONG, journal=search.journal).points
 
 
-def _level(search: Search, X: Floats) -> float:
-    """The standard deviation of a range: given, or from the middle of the misfits."""
+@dataclass(frozen=True, eq=False)
+class End:
+    """Where one start ended: places, the noise of the ranges that agree there, and how much they say together.
+
+    ``merit`` is minus twice the logarithm of the likelihood of those ranges beyond what the places need, in units:
+    many that agree closely are better than all that agree badly. Ranges that do not agree could be anything.
+    """
+
+    points: Floats
+    sigma: float
+    merit: float
+
+
+def _end(search: Search, X: Floats, scale: float) -> End:
+    """The ranges within a scale, judged together."""
+    network = search.network
+    gap = np.abs(network.residual(X)) * np.sqrt(network.weight)
+    agree = gap <= scale
+    spare = int(agree.sum()) - _needed(network)
+    if spare < 1:
+        return End(X, max(scale, search.floor), np.inf)
+    squares = float(np.sum(gap[agree] ** 2)) / spare
     if search.effort.noise is not None:
-        return max(search.effort.noise, search.floor)
-    network = search.network
-    gaps = np.abs(network.residual(X)) * np.sqrt(network.weight)
-    # Of m misfits only as many are free as there are ranges to spare: the largest.
-    free = max(freedom_left(network, X), 1)
-    middle = float(np.median(np.sort(gaps)[-free:])) if gaps.size else 0.0
-    return max(1.4826 * middle * np.sqrt(free / max(len(gaps), 1)), search.floor)
+        sigma = max(search.effort.noise, search.floor)
+        return End(X, sigma, spare * (2 * np.log(sigma) + squares / sigma**2))
+    sigma = max(float(np.sqrt(squares)), search.floor)
+    return End(X, sigma, spare * (2 * np.log(sigma) + 1))
 
 
-def _graduated(search: Search, X: Floats, scale: float | None = None) -> Floats:
-    """Lower and lower scales, until what is left is noise."""
-    network = search.network
-    root = np.sqrt(network.weight)
+def _needed(network: Network) -> int:
+    """How many distances the places need."""
+    return network.size * network.dim - network.dim * (network.dim + 1) // 2
+
+
+def _graduated(search: Search, X: Floats, scale: float | None = None) -> End:
+    """Lower and lower scales, until fewer than half of the spare ranges agree; the best on the way."""
+    network, known = search.network, search.effort.noise
     if scale is None:
-        scale = float(np.quantile(np.abs(network.residual(X)) * root, 0.95))
+        scale = float(np.quantile(np.abs(network.residual(X)) * np.sqrt(network.weight), 0.95))
+    enough = max((len(network.first) - _needed(network)) / 2, 1)
+    last = LAST * search.floor if known is None else LAST * max(known, search.floor)
+    best: End | None = None
     for _ in range(STEPS):
-        last = LAST * _level(search, X)
-        X = _weighted(search, X, max(scale, last), SHORT)
-        if scale <= last:
+        scale = max(scale, last)
+        X = _weighted(search, X, scale, SHORT)
+        end = _end(search, X, WITHIN * scale)
+        if best is None or end.merit < best.merit:
+            best = end
+        gap = np.abs(network.residual(X)) * np.sqrt(network.weight)
+        if scale <= last or int((gap <= WITHIN * scale).sum()) - _needed(network) < enough:
             break
-        scale = max(scale * FALLING, last) if last > scale / 30 else scale / 10
-    return _weighted(search, X, max(scale, search.floor), LONG)
+        far = LAST * end.sigma < scale / 30  # exact, but for what is wrong: no need to go slowly
+        scale *= FALLING / 6 if far else FALLING
+    assert best is not None
+    X = _weighted(search, best.points, max(LAST * best.sigma, last), LONG)
+    end = _end(search, X, WRONG * best.sigma)
+    return end if end.merit <= best.merit else best
 
 
 def _weighted(search: Search, X: Floats, scale: float, iterations: int) -> Floats:
@@ -166,7 +192,7 @@ def _mended(search: Search, judge: Judge, X: Floats) -> Floats:
                 trial[point] = places[0]
         if (trial == X).all():
             break
-        trial = _graduated(search, trial, AGAIN * judge.sigma)
+        trial = _graduated(search, trial, AGAIN * judge.sigma).points
         ahead = judge.cost(trial)
         if ahead >= cost - BETTER:
             break

@@ -84,8 +84,14 @@ class Trust:
             np.r_[limits.lower, np.zeros(count)],
             np.r_[limits.upper, np.full(count, np.inf)],
         )
-        values = (side[~gone] for side in (network.first, network.second, network.distance, network.weight))
-        return Network(network.size, network.dim, *values, network.cutoff, vacuous)
+        return replace(
+            network,
+            first=network.first[~gone],
+            second=network.second[~gone],
+            distance=network.distance[~gone],
+            weight=network.weight[~gone],
+            limits=vacuous,
+        )
 
     def unfinished(self) -> Solved:
         """The best so far."""
@@ -193,10 +199,15 @@ def trusted_ranges(search: Search, fixed: Indices, given: Floats | None = None) 
         cut = Stop.MAX_SECONDS
     except KeyboardInterrupt:
         pass
-    left = search.journal.left
-    usable = left is not None and left.shape == (network.size, network.dim)
-    points = left if usable and left is not None else np.zeros((network.size, network.dim))
-    return Trust(search, consensus, kept, points, cut)
+    return Trust(search, consensus, kept, _so_far(search), cut)
+
+
+def _so_far(search: Search) -> Floats:
+    """Where the last refinement was."""
+    left, network = search.journal.left, search.network
+    if left is not None and left.shape == (network.size, network.dim):
+        return left
+    return np.zeros((network.size, network.dim))
 
 
 def _left_out(search: Search, consensus: Consensus, held: Bools) -> tuple[Floats, Bools]:
@@ -245,8 +256,9 @@ def _connected(network: Network, kept: Bools, off: Floats) -> Bools:
     length = np.r_[np.where(kept, 1.0, 2.0 + np.minimum(off, 1e6)), np.ones(int(joins.sum()))]
     shape = (network.size, network.size)
     tree = minimum_spanning_tree(sp.csr_array((length, (first, second)), shape=shape)).tocoo()
-    needed = np.isin(_keys(network), np.minimum(tree.row, tree.col).astype(np.int64) * network.size
-                     + np.maximum(tree.row, tree.col))
+    needed = np.isin(
+        _keys(network), np.minimum(tree.row, tree.col).astype(np.int64) * network.size + np.maximum(tree.row, tree.col)
+    )
     result: Bools = kept | needed
     return result
 

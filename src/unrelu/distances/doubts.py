@@ -61,7 +61,7 @@ class Doubts:
         """The pairs of points whose ranges could not be judged."""
         return [self._pair(k, names) for k in np.flatnonzero(self.unchecked)]
 
-    def _pair(self, k: int, names: tuple[Any, ...] | None) -> tuple[Any, Any]:
+    def _pair(self, k: Any, names: tuple[Any, ...] | None) -> tuple[Any, Any]:
         return label_or_position(self.seen.first[k], names), label_or_position(self.seen.second[k], names)
 
     def note(self, trust: Trust, members: Indices, one: Solved, fixed: Indices) -> None:

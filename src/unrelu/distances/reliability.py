@@ -70,7 +70,7 @@ def checked(network: Network, X: Floats, trusted: Bools) -> Checked:
 
 
 def _shares(forces: Forces, root: Floats, trusted: Bools, size: int) -> Floats:
-    """w aᵀH⁺a of every range; infinite where the trusted ones leave it free."""
+    """The share w aᵀH⁺a of every range; infinite where the trusted ones leave it free."""
     checkpoint()
     n = size * forces.along.shape[1]
     rows = rigidity_rows(forces, size)

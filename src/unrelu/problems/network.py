@@ -127,10 +127,11 @@ class Network:
         shape = (self.size, self.size)
         return sp.csr_array((np.r_[number, number], (rows, columns)), shape=shape)
 
-    def heard(self, point: int) -> Indices:
+    def heard(self, point: Any) -> Indices:
         """The points whose distance from this one was seen, or has limits: absence says nothing of them."""
         own = self._known
-        return own.indices[own.indptr[point] : own.indptr[point + 1]]  # type: ignore[no-any-return]
+        near: Indices = own.indices[own.indptr[point] : own.indptr[point + 1]]
+        return near
 
     @cached_property
     def _known(self) -> Any:

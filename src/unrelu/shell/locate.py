@@ -12,9 +12,10 @@ import typer
 from unrelu.base.errors import InputError
 from unrelu.base.printable import printable
 from unrelu.complete_distances import complete_distances
-from unrelu.distances.options import LOSSES, STARTS
+from unrelu.distances.options import LOSSES, ROBUST, STARTS
 from unrelu.io.disk import together
 from unrelu.io.measurements import LAYOUTS, read_distances
+from unrelu.io.outliers import OUTLIER_FILES, write_outliers
 from unrelu.io.positions import check_positions_target, write_positions
 from unrelu.io.restraints import read_anchors, read_bounds
 from unrelu.loop.history import Stop
@@ -95,6 +96,18 @@ Loss = Annotated[
         metavar=options.NAME, help=f"What a misfit costs: {', '.join(LOSSES)}.", autocompletion=values_of(*LOSSES)
     ),
 ]
+Robust = Annotated[
+    bool,
+    typer.Option(
+        "--robust",
+        metavar=options.FLAG,
+        help="Some distances, up to a tenth, are grossly wrong: find them, and fit the others.",
+    ),
+]
+OutliersOut = Annotated[
+    Path | None,
+    typer.Option(metavar=options.FILE, help="Where to write the distances found wrong, with --robust: .csv or .tsv."),
+]
 Seed = Annotated[int, typer.Option(metavar=options.COUNT, help="Seed; the same seed gives the same answer.")]
 MaxSeconds = Annotated[
     float | None,
@@ -123,6 +136,8 @@ def locate_command(
     labels: options.Labels = None,
     start: Start = "auto",
     loss: Loss = "auto",
+    robust: Robust = False,
+    outliers_out: OutliersOut = None,
     tol: options.Tol = None,
     max_iter: options.MaxIter = None,
     max_seconds: MaxSeconds = None,
@@ -134,7 +149,8 @@ def locate_command(
     """Find the positions of points from some of their distances, and say which of them the data fix."""
     _check_numbers(dim, sigma)
     seconds = options.checked_seconds(max_seconds)
-    files = _Files(output, plot)
+    loss = _chosen_loss(loss, robust, outliers_out)
+    files = _Files(output, plot, outliers_out)
     files.check(dim, [path for path in (file, anchors, bounds) if path is not None])
     measured = read_distances(
         file, layout=layout, header=header, labels=labels, missing=missing or (), repeats=sigma is not None
@@ -170,6 +186,15 @@ def locate_command(
     return ended(completion.verdict, quiet)
 
 
+def _chosen_loss(loss: str, robust: bool, outliers_out: Path | None) -> str:
+    """``--robust`` is a loss under a name that says what it is for."""
+    if robust and loss not in ("auto", ROBUST):
+        raise InputError(f"--robust has a loss of its own, got --loss {loss} beside it; leave one of them out")
+    if outliers_out is not None and not robust and loss != ROBUST:
+        raise InputError("--outliers-out needs --robust: only then wrong distances are looked for")
+    return ROBUST if robust else loss
+
+
 def _check_numbers(dim: int, sigma: float | None) -> None:
     """Refuse numbers of which no point can be placed."""
     if dim < 1:
@@ -180,10 +205,11 @@ def _check_numbers(dim: int, sigma: float | None) -> None:
 
 @dataclass(frozen=True)
 class _Files:
-    """Where an answer goes: the positions, and if wanted a map of them."""
+    """Where an answer goes: the positions, and if wanted a map of them and the distances found wrong."""
 
     output: Path
     plot: Path | None
+    outliers: Path | None = None
 
     def check(self, dim: int, inputs: list[Path]) -> None:
         """Refuse files that could not be written in the end, before the work starts."""
@@ -192,10 +218,12 @@ class _Files:
             check_output(self.plot, (".png", ".svg", ".pdf"), inputs)
             if dim > 3:
                 raise InputError(f"--plot draws up to three dimensions, got --dim {dim}; leave it out")
-        distinct({"--output": self.output, "--plot": self.plot})
+        if self.outliers is not None:
+            check_output(self.outliers, OUTLIER_FILES, inputs)
+        distinct({"--output": self.output, "--plot": self.plot, "--outliers-out": self.outliers})
 
     def write(self, completion: DistanceCompletion, names: tuple[str, ...]) -> None:
-        """Both of them or none, with the names that the points came with."""
+        """All of them or none, with the names that the points came with."""
         with together(final=exit_code(completion.verdict)):
             write_positions(
                 self.output,
@@ -206,6 +234,11 @@ class _Files:
                 standard_errors=completion.standard_errors,
                 comment=f"{completion.size} points from {len(completion.pairs)} distances by unrelu locate",
             )
+            if self.outliers is not None:
+                given = dict(zip(completion.names or (), names, strict=True))
+                wrong = [(given[one.row], given[one.column], one) for one in completion.distrusted]
+                rows = [(row, column, one.value, one.expected, one.deviations) for row, column, one in wrong]
+                write_outliers(self.outliers, rows)
             if self.plot is not None:
                 from unrelu.show.maps import draw_map
                 from unrelu.show.plots import save_figure
@@ -215,8 +248,8 @@ class _Files:
     def tell_programs(self, completion: DistanceCompletion, notes: list[str]) -> None:
         """What came out and where it is, as JSON."""
         about = {**completion.summary(), "explanation": completion.explain()}
-        plot = None if self.plot is None else str(self.plot)
-        about |= {"output": str(self.output), "plot": plot, "warnings": notes}
+        plot, outliers = (None if path is None else str(path) for path in (self.plot, self.outliers))
+        about |= {"output": str(self.output), "plot": plot, "outliers": outliers, "warnings": notes}
         deliver(json.dumps(about), f"{self.output} is written")
 
     def tell_people(self, completion: DistanceCompletion, notes: list[str], *, quiet: bool) -> None:
@@ -226,5 +259,5 @@ class _Files:
             return
         seconds = completion.history[-1].seconds if len(completion.history) else 0.0
         told = [for_shells(completion.explain()), f"Relative residual {completion.residual:.2e}, {seconds:.2f} s."]
-        told += [f"wrote {printable(path)}" for path in (self.output, self.plot) if path is not None]
+        told += [f"wrote {printable(path)}" for path in (self.output, self.plot, self.outliers) if path is not None]
         out("\n".join(told))

@@ -31,6 +31,8 @@ __all__ = ["Trust", "trusted_ranges"]
 
 # So often ranges are left out or taken back before it is left at that.
 ROUNDS = 40
+# A range that was left out so often is not taken back: it and another take turns.
+SECOND_CHANCE = 2
 # A point is where several starts have it: so many, the best one counted.
 AGREEING = 3
 # Another place that costs less than this more, in squares of standard deviations, may be the right one: then nobody
@@ -216,9 +218,8 @@ def _left_out(search: Search, consensus: Consensus, held: Bools) -> tuple[Floats
     network, X, known = search.network, consensus.places[0], search.effort.noise
     off = np.abs(network.residual(X)) * np.sqrt(network.weight) / consensus.sigma
     kept = _connected(network, (off <= WRONG) | held, off)
-    tried: list[Bools] = []
+    dropped = (~kept).astype(np.intp)  # how often
     for _ in range(ROUNDS):
-        tried.append(kept)
         trimmed = replace(network, weight=np.where(kept, network.weight, 0.0))
         problem = DistanceProblem(trimmed, search.misfit)
         X = refine(problem, X, tol=CONSENSUS_TOL, max_iter=search.effort.max_iter, journal=search.journal).points
@@ -230,9 +231,11 @@ def _left_out(search: Search, consensus: Consensus, held: Bools) -> tuple[Floats
         limit = threshold(None if known is not None else freedom)
         wrong = kept & ~held & (off > limit)
         wrong &= off >= _largest_beside(network, np.where(wrong, off, 0.0))
-        ahead = _connected(network, (kept & ~wrong) | (~kept & (off <= limit)), off)
-        if any((ahead == before).all() for before in tried):
+        back = ~kept & (off <= limit) & (dropped < SECOND_CHANCE)
+        ahead = _connected(network, (kept & ~wrong) | back, off)
+        if (ahead == kept).all():
             break
+        dropped += kept & ~ahead
         kept = ahead
     return X, kept
 

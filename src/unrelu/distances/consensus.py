@@ -13,7 +13,7 @@ import numpy as np
 
 from unrelu.base.arrays import Floats, Indices
 from unrelu.base.budget import checkpoint, phase
-from unrelu.base.tolerances import CONSENSUS_TOL
+from unrelu.base.tolerances import CONSENSUS_SHARP, CONSENSUS_TOL
 from unrelu.distances.paths import from_paths
 from unrelu.distances.refine import refine
 from unrelu.distances.reliability import WRONG
@@ -33,6 +33,8 @@ WITHIN = 1.5
 SHORT, LONG = 6, 40
 # Places at which a single point is tried, steps of each, and rounds of tries over all points.
 TRIED, DESCENT, ROUNDS = 40, 16, 3
+# Steps of those at the last scale.
+AT_LAST = 4
 # Points moved in a round go on from this many standard deviations.
 AGAIN = 8.0
 # A place is better if it costs less by this much, in squares of standard deviations.
@@ -163,20 +165,19 @@ def _graduated(search: Search, X: Floats, scale: float | None = None) -> End:
         far = LAST * end.sigma < scale / 30  # exact, but for what is wrong: no need to go slowly
         scale *= FALLING / 6 if far else FALLING
     assert best is not None
-    X = _weighted(search, best.points, max(LAST * best.sigma, last), LONG)
+    X = _weighted(search, best.points, max(LAST * best.sigma, last), LONG, CONSENSUS_SHARP)
     end = _end(search, X, WRONG * best.sigma)
     return end if end.merit <= best.merit else best
 
 
-def _weighted(search: Search, X: Floats, scale: float, iterations: int) -> Floats:
+def _weighted(search: Search, X: Floats, scale: float, iterations: int, tol: float = CONSENSUS_TOL) -> Floats:
     """Least squares with weights 1/(1 + (gap/scale)²)² as they are at X, twice."""
     network = search.network
     for _ in range(2):
         gap = network.residual(X) * np.sqrt(network.weight) / scale
         trimmed = replace(network, weight=network.weight / (1 + gap**2) ** 2)
-        X = refine(
-            DistanceProblem(trimmed, search.misfit), X, tol=CONSENSUS_TOL, max_iter=iterations, journal=search.journal
-        ).points
+        problem = DistanceProblem(trimmed, search.misfit)
+        X = refine(problem, X, tol=tol, max_iter=iterations, journal=search.journal).points
     return X
 
 
@@ -216,10 +217,12 @@ def jumps(judge: Judge, X: Floats, point: int, rng: np.random.Generator) -> tupl
     turn = rng.standard_normal((TRIED, X.shape[1]))
     turn /= np.linalg.norm(turn, axis=1, keepdims=True)
     places = ranges.there[chosen] + ranges.distance[chosen, None] * turn
+    last = LAST * judge.sigma
     scale = max(float(np.median(ranges.distance)) / 2, AGAIN * judge.sigma)
+    falling = min(FALLING, (last / scale) ** (1 / (DESCENT - AT_LAST)))
     for _ in range(DESCENT):
         places = places + ranges.step(places, scale)
-        scale = max(FALLING * scale, LAST * judge.sigma)
+        scale = max(falling * scale, last)
     unseen = X[_unseen(judge, point)]
     costs = ranges.costs(judge, places, unseen)
     here = float(ranges.costs(judge, X[point][None], unseen)[0])

@@ -13,7 +13,7 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats, Indices
 from unrelu.base.budget import OutOfTime, phase
-from unrelu.base.tolerances import CONSENSUS_TOL
+from unrelu.base.tolerances import CONSENSUS_SAME, CONSENSUS_SHARP
 from unrelu.distances.consensus import Consensus, Judge, agreed_on, jumps
 from unrelu.distances.grading import regraded
 from unrelu.distances.refine import refine
@@ -148,7 +148,7 @@ class Trust:
         part = network.part(fixed)
         cov = covariances(part, X[fixed], sigma, np.zeros(0, np.intp), Misfit(absence=False))
         reach = np.zeros(len(X))
-        reach[fixed] = ELSEWHERE * np.sqrt(np.trace(cov, axis1=1, axis2=2)) + self.search.floor
+        reach[fixed] = ELSEWHERE * np.sqrt(np.trace(cov, axis1=1, axis2=2)) + CONSENSUS_SAME
         agreeing = np.zeros(len(X), np.intp)
         against = np.zeros(len(X), bool)
         judge = Judge(self.search.network, self.search.misfit, self.consensus.sigma)
@@ -166,7 +166,7 @@ class Trust:
         moved = []
         for point in chosen:
             places, costs, here = jumps(judge, X, int(point), self.search.rng)
-            away = np.linalg.norm(places - X[point], axis=1) > FLIPPED * sigma + SAME * self.search.floor
+            away = np.linalg.norm(places - X[point], axis=1) > FLIPPED * sigma + CONSENSUS_SAME
             if (away & (costs < here + LIKELY)).any():
                 moved.append(point)
         return np.array(moved, np.intp)
@@ -179,10 +179,6 @@ class Trust:
         slack = BEYOND * sigma
         framework = Framework(part, X, slack, seen=network)
         return determinacy(framework, self.search.rng, exact=False).grade >= GENERIC
-
-
-# Without noise a place this many roundings away is another one.
-SAME = 1e3
 
 
 def trusted_ranges(search: Search, fixed: Indices, given: Floats | None = None) -> Trust:
@@ -222,7 +218,7 @@ def _left_out(search: Search, consensus: Consensus, held: Bools) -> tuple[Floats
     for _ in range(ROUNDS):
         trimmed = replace(network, weight=np.where(kept, network.weight, 0.0))
         problem = DistanceProblem(trimmed, search.misfit)
-        X = refine(problem, X, tol=CONSENSUS_TOL, max_iter=search.effort.max_iter, journal=search.journal).points
+        X = refine(problem, X, tol=CONSENSUS_SHARP, max_iter=search.effort.max_iter, journal=search.journal).points
         found = checked(network, X, kept)
         freedom = float(np.sum(found.redundancy[kept]))
         squares = float(np.sum((network.weight * network.residual(X) ** 2)[kept]))

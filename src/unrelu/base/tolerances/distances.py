@@ -172,3 +172,7 @@ RELIABILITY_FREE = 1e-8
 
 # A relative gradient at which the next scale may be tried: weights change more than places then.
 CONSENSUS_TOL = 1e-6
+# At the last scale places must be sharp enough for exact distances to be met to rounding.
+CONSENSUS_SHARP = 1e-12
+# Two starts have a point at the same place if it is nearer than this share of a typical distance.
+CONSENSUS_SAME = 1e-4

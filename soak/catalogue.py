@@ -8,12 +8,19 @@ from itertools import count
 
 import numpy as np
 
-from soak import kinds, kinds_distances, kinds_indefinite, kinds_limits, kinds_tables, reported
+from soak import kinds, kinds_distances, kinds_edge, kinds_indefinite, kinds_limits, kinds_tables, reported
 from soak.instance import Instance, name_of, stream
 
 __all__ = ["ALL", "drawn", "schedule"]
 
-DRAWS = {**kinds.KINDS, **kinds_limits.KINDS, **kinds_distances.KINDS, **kinds_tables.KINDS, **kinds_indefinite.KINDS}
+DRAWS = {
+    **kinds.KINDS,
+    **kinds_limits.KINDS,
+    **kinds_distances.KINDS,
+    **kinds_edge.KINDS,
+    **kinds_tables.KINDS,
+    **kinds_indefinite.KINDS,
+}
 ALL = (*DRAWS, *reported.KINDS)
 # Drawn so often in each round, others once: these are quickly tried and their faults are rare.
 OFTEN = {

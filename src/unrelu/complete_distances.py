@@ -12,13 +12,16 @@ import numpy as np
 from unrelu.auto.dimension import in_found_dimension
 from unrelu.base.alike import evened
 from unrelu.base.arrays import Indices
-from unrelu.base.budget import Budget, budget
+from unrelu.base.budget import Budget, OutOfTime, budget
 from unrelu.base.errors import InputError, is_integer, is_number
 from unrelu.base.generators import generator_of
 from unrelu.distances.assemble import components, network_of
+from unrelu.distances.distrust import trusted_ranges
+from unrelu.distances.doubts import Doubts, without_contradictions
 from unrelu.distances.edges import real
 from unrelu.distances.held import Held
 from unrelu.distances.options import (
+    ROBUST,
     Plan,
     checked_dim,
     checked_seconds,
@@ -37,6 +40,7 @@ from unrelu.distances.verdict import verdict_of
 from unrelu.loop.history import Record, Stop
 from unrelu.problems.network import Network
 from unrelu.results.distances import DistanceCompletion
+from unrelu.results.distrusted import Distrusted
 
 __all__ = ["complete_distances", "complete_from_shortest"]
 
@@ -91,9 +95,11 @@ def complete_distances(
     anchors : dict of position by index or name, or array of shape (n, dim) with NaN rows, optional
         Points whose place is known; the answer is in their frame. Fewer than dim+1, or anchors in one plane, leave part
         of the frame free: the answer touches them, and :meth:`DistanceCompletion.explain` says so.
-    loss : {"auto", "one-sided", "distances", "squared", "censored"}
+    loss : {"auto", "one-sided", "distances", "squared", "censored", "huber"}
         ``distances`` ignores absence, ``squared`` too and compares squares; ``censored`` takes the likelihood of not
         having been seen beyond the cut-off with noise. ``auto``: ``one-sided``, or ``censored`` once noise is found.
+        ``huber``: up to a tenth of the distances may be grossly wrong; they are looked for, left out and listed in
+        :attr:`DistanceCompletion.distrusted`, and the others are judged as by ``auto``.
     start : {"auto", "paths", "trilateration"} or array of shape (n, dim)
     max_iter : int, optional
         Most iterations of one refinement; default 200.
@@ -139,7 +145,8 @@ def complete_distances(
             return replace(found, seconds=clock.spent)
     dim = checked_dim(dim)
     with budget(checked_seconds(max_seconds, tol)) as clock:
-        ranges = Ranges.of(D, cutoff=cutoff, squared=squared, sigma=sigma, names=names)
+        robust = loss == ROBUST if isinstance(loss, str) else False
+        ranges = Ranges.of(D, cutoff=cutoff, squared=squared, sigma=sigma, names=names, robust=robust)
         ranges = ranges.restrained(dim, lower=lower, upper=upper, anchors=anchors)
         if dim > max(ranges.size, LEAST_DIM):
             raise InputError(f"dim must be at most {ranges.size}, the number of points, which span no more; got {dim}")
@@ -211,12 +218,14 @@ class Call:
         self.grade = np.zeros(ranges.size, np.int8)
         self.solved: list[Solved] = []
         self.framed = False
+        self.doubts = Doubts(self.seen)
 
     def solve(self) -> None:
         """Component by component, in units; Ctrl-C ends it with the best so far."""
         cut = Stop.INTERRUPTED
         try:
-            check_triangles(self.ranges, self.rng)
+            if not self.plan.robust:
+                check_triangles(self.ranges, self.rng)
             for label in range(int(self.labels.max()) + 1):
                 members, alike = self._ordered(np.flatnonzero(self.labels == label))
                 one = self._component(members)
@@ -242,15 +251,31 @@ class Call:
 
     def _component(self, members: Indices) -> Solved:
         """Where the members lie, in the frame of the anchors if there are any."""
-        part = self.whole.part(members)
+        part, seen = self.whole.part(members), self.seen.part(members)
         given = self.plan.given
         own = None if given is None else given[members] / self.ranges.unit
-        one = solve_component(self._search(part), given=own, start=self.plan.start)
         fixed = np.flatnonzero(np.isin(members, self.ranges.anchors))
-        if not fixed.size:
-            return replace(one, points=one.points - one.points.mean(axis=0))
         known = self.ranges.places[np.searchsorted(self.ranges.anchors, members[fixed])] / self.ranges.unit
-        held = Held(self._search(part), self.seen.part(members), fixed, known)
+        if not self.plan.robust or not len(part.first):
+            one = solve_component(self._search(part), given=own, start=self.plan.start)
+            return self._placed(one, Held(self._search(part), seen, fixed, known))
+        trust = trusted_ranges(self._search(part), fixed, own)
+        if trust.cut is not None:
+            return trust.unfinished()
+        part, seen = trust.part(part), without_contradictions(trust, seen, fixed, known)
+        one = solve_component(self._search(part), given=trust.points, start="given")
+        one = self._placed(one, Held(self._search(part), seen, fixed, known))
+        try:
+            one = trust.graded(one)
+            self.doubts.note(trust, members, one, fixed)
+        except OutOfTime:
+            return replace(one, grade=np.zeros_like(one.grade), code=Stop.MAX_SECONDS)
+        return one
+
+    def _placed(self, one: Solved, held: Held) -> Solved:
+        """The component about its centre, or in the frame of its anchors."""
+        if not held.fixed.size:
+            return replace(one, points=one.points - one.points.mean(axis=0))
         self.framed |= held.framed
         try:
             return held.judged(one)
@@ -265,18 +290,18 @@ class Call:
         """What has come out, in the caller's units."""
         ranges, points, solved = self.ranges, self.points, self.solved
         unit = ranges.unit
-        seen = self.seen
-        gap = seen.residual(points)
+        seen, kept = self.seen, self.doubts.kept
+        gap = seen.residual(points)[kept]
         spare = self._freedom(len(self.whole.first) - len(seen.first))
         freedom: int | None = spare
-        rms = float(np.sqrt(np.mean(seen.distance**2))) if len(gap) else 1.0
+        rms = float(np.sqrt(np.mean(seen.distance[kept] ** 2))) if len(gap) else 1.0
         likely = [one for one in solved if one.likely]
         if self.plan.effort.noise is not None:
             noise, freedom = self.plan.effort.noise, None
         elif len(solved) == 1 and likely:
             noise = solved[0].noise
         else:
-            noise = float(np.sqrt(np.sum(seen.weight * gap**2) / max(spare, 1))) if len(gap) else 0.0
+            noise = float(np.sqrt(np.sum(seen.weight[kept] * gap**2) / max(spare, 1))) if len(gap) else 0.0
         return DistanceCompletion(
             points=(points * unit).astype(ranges.dtype),
             verdict=verdict_of(solved, gap, len(self.journal.history), clock.spent, self.dim),
@@ -291,10 +316,13 @@ class Call:
             sigma=noise * unit,
             residual=float(np.sqrt(np.mean(gap**2))) / (rms or 1.0) if len(gap) else 0.0,
             start=solved[0].start,
-            loss="censored" if likely else self.plan.loss,
+            loss="censored" if likely and not self.plan.robust else self.plan.loss,
+            censored=bool(likely),
             framed=self.framed,
             notes=ranges.notes,
-            weights=seen.weight,
+            weights=np.where(kept, seen.weight, 0.0),
+            distrusted=[Distrusted(*one) for one in self.doubts.listed(unit, ranges.names)],
+            unchecked=self.doubts.unjudged(ranges.names) if self.plan.robust else [],
             freedom=freedom,
             seconds=clock.spent,
         )
@@ -304,7 +332,7 @@ class Call:
         freedom = sum(one.freedom for one in self.solved)
         count = len(self.ranges.anchors)
         if count > 1:  # the anchors' own distances fix their body, whose places are given
-            freedom += max(count * self.dim - self.dim * (self.dim + 1) // 2, 0) - joined
+            freedom += max(count * self.dim - self.dim * (self.dim + 1) // 2, 0) - joined - self.doubts.contradicting
         return max(freedom, 0)
 
 

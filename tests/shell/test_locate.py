@@ -329,3 +329,46 @@ def test_bad_input_is_one_sentence_and_exit_code_2(folder, arguments, text):
 def test_help_shows_an_example():
     done = subprocess.run([*UNRELU, "locate", "--help"], capture_output=True, encoding="utf-8", env=PLAIN, timeout=60)
     assert "unrelu locate ranges.csv --dim 2 --cutoff 30 -o positions.csv" in done.stdout
+
+
+# --- wrong distances ---------------------------------------------------------------------------------------------
+
+
+def test_wrong_distances_are_named_in_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    points = POINTS[:16]
+    edges = short(points, 70.0)
+    i, j, d = edges[5]
+    edges[5] = i, j, d + 25.0
+    names = ["=gate", "b,c", *NAMES[2:]]  # a formula and a delimiter, which files must keep as they are
+    write_edges(tmp_path / "ranges.csv", [f'"{name}"' if "," in name else name for name in names], edges)
+    command = ["locate", "ranges.csv", "--dim", "2", "--robust", "--outliers-out", "wrong.csv", "-o", "out.csv"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert "1 distance contradicts the others and was left out" in done.stdout
+    assert "wrote wrong.csv" in done.stdout
+    with open(tmp_path / "wrong.csv", encoding="utf-8", newline="") as text:
+        (row,) = csv.DictReader(text)
+    assert {row["row"], row["column"]} == {names[i], names[j]}
+    assert float(row["value"]) == d + 25
+    assert float(row["expected"]) == pytest.approx(d, abs=1e-6)
+    assert float(row["deviations"]) > 4
+    told = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
+    assert told["outliers"] == "wrong.csv"
+    assert told["distrusted"][0]["value"] == d + 25
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--outliers-out", "wrong.csv"], "--outliers-out needs --robust"),
+        (["--robust", "--loss", "squared"], "--robust has a loss of its own"),
+        (["--robust", "--outliers-out", "wrong.xlsx"], ".csv or .tsv"),
+        (["--robust", "--outliers-out", "out.csv"], "must be two files"),
+    ],
+)
+def test_options_about_wrong_distances_that_do_not_fit_are_refused(folder, options, said):
+    done = CliRunner().invoke(app, ["locate", "ranges.csv", "--dim", "2", "-o", "out.csv", *options])
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split())
+    assert not (folder / "out.csv").exists()

@@ -16,10 +16,12 @@ from unrelu.distances.noise import NoiseLevel
 from unrelu.distances.polish import MOST_POINTS as MOST_POLISHED
 from unrelu.distances.polish import polished
 from unrelu.distances.refine import refine
+from unrelu.distances.regrouping import bent, regrouped, soft_points
 from unrelu.distances.rigidity import GENERIC, LOCAL, Framework, determinacy
 from unrelu.distances.second import (
     LIKELY,
     MOST_SEARCHED,
+    Others,
     flippable,
     not_a_bowl,
     same_in_both,
@@ -36,7 +38,7 @@ from unrelu.problems.network import Network
 if TYPE_CHECKING:
     from unrelu.distances.search import Candidate, Search
 
-__all__ = ["graded_exact", "graded_with_noise"]
+__all__ = ["graded_exact", "graded_with_noise", "regraded"]
 
 Grades = NDArray[np.int8]
 
@@ -44,6 +46,8 @@ Grades = NDArray[np.int8]
 DISTINCT = 4.0
 # But wherever it has them apart by this share of the typical distance, however soft the places are.
 COARSE = 0.2
+# Up to this many points, loose ones are tried elsewhere with a few about them.
+MOST_REGROUPED = 2000
 
 
 def graded_exact(search: Search, X: Floats, body: Body | None, *, exact: bool) -> tuple[Floats, Grades]:
@@ -127,8 +131,17 @@ def graded_with_noise(
     phase("looking for a second answer")
     kept = fixed
     few = len(fixed) <= MOST_SEARCHED and small_enough(network)
+    compared = _Compared(search, X, level, fixed, few)
     if few or (network.size <= MOST_TURNED and sigma > NOISY * float(np.median(network.distance))):
-        lower, kept = _searched(search, X, level, fixed, last=last)
+        others = compared.searched(last=last)
+        lower, kept = compared.lower(others, kept), compared.alike_in(others, kept)
+        if lower is not None and not last:
+            return grade, lower
+    for look_again in (compared.regrouped, compared.bent) if network.size <= MOST_REGROUPED else ():
+        if len(kept) < 2:
+            break
+        others = look_again(kept)
+        lower, kept = compared.lower(others, kept), compared.alike_in(others, kept)
         if lower is not None and not last:
             return grade, lower
     if not few:  # too many to search: one by one
@@ -136,11 +149,11 @@ def graded_with_noise(
     kept = np.setdiff1d(kept, not_a_bowl(network, X, level.misfit, sigma, kept))
     if len(kept) < len(fixed):
         grade[np.setdiff1d(fixed, kept)] = LOCAL
-        _regrade(network, X, grade, kept, rng, search.beyond * sigma)
+        regraded(network, X, grade, kept, rng, search.beyond * sigma)
     return grade, None
 
 
-def _regrade(network: Network, X: Floats, grade: Grades, kept: Indices, rng: np.random.Generator, slack: float) -> None:
+def regraded(network: Network, X: Floats, grade: Grades, kept: Indices, rng: np.random.Generator, slack: float) -> None:
     """What is left must hold without the points that were given up; changes ``grade``."""
     part = network.part(kept)
     again = np.zeros(len(kept), np.int8)
@@ -149,47 +162,70 @@ def _regrade(network: Network, X: Floats, grade: Grades, kept: Indices, rng: np.
     grade[kept[again < GENERIC]] = LOCAL
 
 
-def _searched(
-    search: Search, X: Floats, level: NoiseLevel, fixed: Indices, *, last: bool
-) -> tuple[Candidate | None, Indices]:
-    """A lower answer, or the points that lie alike in all answers that are likely enough."""
-    network, misfit, sigma = search.network, search.misfit, level.sigma
-    few = len(fixed) <= MOST_SEARCHED and small_enough(network)
-    if few:
-        springs = Springs.of(network, misfit, search.floor)
-        stack, value = descend(springs, X[None])
-        here, first = stack[0], float(value[0])
-    else:
-        ended = refine(DistanceProblem(network, misfit), X, tol=GRADING_TOL, max_iter=60)
-        here, first = ended.points, ended.value
-    if search.effort.noise is not None:
-        allowed = first + LIKELY * search.effort.noise**2 / 2
-    else:
-        allowed = first * float(np.exp(min(LIKELY / max(level.freedom, 1), 300.0)))
-    if few:
-        others = searched(springs, X, search.rng, allowed=allowed, sigma=sigma)
-    else:
+class _Compared:
+    """A fit that other answers are compared with: what may be as likely, and what counts as elsewhere."""
+
+    def __init__(self, search: Search, X: Floats, level: NoiseLevel, fixed: Indices, few: bool) -> None:
+        network, misfit, sigma = search.network, search.misfit, level.sigma
+        self.search, self.level, self.fixed, self.few, self.fit = search, level, fixed, few, X
+        self.springs = Springs.of(network, misfit, search.floor) if few else None
+        if self.springs is not None:
+            stack, value = descend(self.springs, X[None])
+            self.here, self.first = stack[0], float(value[0])
+        else:
+            ended = refine(DistanceProblem(network, misfit), X, tol=GRADING_TOL, max_iter=60)
+            self.here, self.first = ended.points, ended.value
+        if search.effort.noise is not None:
+            self.allowed = self.first + LIKELY * search.effort.noise**2 / 2
+        else:
+            self.allowed = self.first * float(np.exp(min(LIKELY / max(level.freedom, 1), 300.0)))
+        part = network.part(fixed)
+        cov = covariances(part, X[fixed], sigma, np.zeros(0, np.intp), level.misfit)
+        self.error = np.zeros(network.size)
+        self.error[fixed] = np.sqrt(np.trace(cov, axis1=1, axis2=2))
+        size = float(np.abs(X - X.mean(axis=0)).max())
+        coarse = COARSE * float(part.distance.mean())
+        self.reach = np.minimum(DISTINCT * self.error, coarse) + SECOND_SAME * size
+        self._coarse, self._same = coarse, SECOND_SAME * size
+
+    def searched(self, *, last: bool) -> Others:
+        """Flips, folds and fresh starts of few points; groups of more by their mirror images."""
+        search, misfit = self.search, self.search.misfit
+        if self.springs is not None:
+            return searched(self.springs, self.fit, search.rng, allowed=self.allowed, sigma=self.level.sigma)
         tries = search.turns if last else search.turns // 2
-        others = turned_groups(network, misfit, here, search.rng, tries, allowed=allowed)
+        others = turned_groups(search.network, misfit, self.here, search.rng, tries, allowed=self.allowed)
         search.turns -= tries
         search.answers += others.places
-        within = [one for one in search.answers if network.forces(one, misfit).value <= allowed]
-        others = replace(others, places=within)
-    part = network.part(fixed)
-    cov = covariances(part, X[fixed], sigma, np.zeros(0, np.intp), level.misfit)
-    error = np.zeros(network.size)
-    error[fixed] = np.sqrt(np.trace(cov, axis1=1, axis2=2))
-    size = float(np.abs(X - X.mean(axis=0)).max())
-    coarse = COARSE * float(part.distance.mean())
-    tolerance = np.minimum(DISTINCT * (error[:, None] + error), coarse) + SECOND_SAME * size
-    reach = np.minimum(DISTINCT * error, coarse) + SECOND_SAME * size
+        within = [one for one in search.answers if search.network.forces(one, misfit).value <= self.allowed]
+        return replace(others, places=within)
 
-    def alike(other: Floats, chosen: Indices) -> Indices:
-        return still_there(here, other, same_in_both(here, other, chosen, tolerance), reach)
+    def regrouped(self, kept: Indices) -> Others:
+        """The loosest points tried elsewhere with a few about them."""
+        search, sigma = self.search, self.level.sigma
+        soft = soft_points(self.error, sigma, kept)
+        problem = DistanceProblem(search.network, search.misfit)
+        return regrouped(problem, self.here, search.rng, soft, allowed=self.allowed, sigma=sigma)
 
-    elsewhere = len(alike(others.lowest, fixed)) < len(fixed)
-    lower = search.followed(others.lowest) if others.value < first * (1 - GRADING_LOWER) and elsewhere else None
-    kept = fixed
-    for other in others.places:
-        kept = alike(other, kept)
-    return lower, kept
+    def bent(self, kept: Indices) -> Others:
+        """The softest motions of the points, followed far."""
+        problem = DistanceProblem(self.search.network, self.search.misfit)
+        return bent(problem, self.here, allowed=self.allowed, sigma=self.level.sigma)
+
+    def lower(self, others: Others, kept: Indices) -> Candidate | None:
+        """The lowest of them, followed down, if it is lower than the fit and has points elsewhere."""
+        if others.value >= self.first * (1 - GRADING_LOWER) or len(self._alike(others.lowest, kept)) == len(kept):
+            return None
+        return self.search.followed(others.lowest)
+
+    def alike_in(self, others: Others, kept: Indices) -> Indices:
+        """Those of the points that lie in all of them as in the fit."""
+        for other in others.places:
+            kept = self._alike(other, kept)
+        return kept
+
+    def _alike(self, other: Floats, chosen: Indices) -> Indices:
+        error = self.error[chosen]
+        tolerance = np.minimum(DISTINCT * (error[:, None] + error), self._coarse) + self._same
+        same = same_in_both(self.here[chosen], other[chosen], np.arange(len(chosen)), tolerance)
+        return still_there(self.here, other, chosen[same], self.reach)

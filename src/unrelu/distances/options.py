@@ -18,6 +18,7 @@ from unrelu.problems.network import Misfit
 
 __all__ = [
     "LOSSES",
+    "ROBUST",
     "STARTS",
     "Plan",
     "checked_dim",
@@ -27,7 +28,9 @@ __all__ = [
     "given_start",
 ]
 
-LOSSES = ("auto", "distances", "squared", "one-sided", "censored")
+LOSSES = ("auto", "distances", "squared", "one-sided", "censored", "huber")
+# The loss that looks for wrong ranges, and judges the others as ``auto`` does.
+ROBUST = "huber"
 STARTS = ("auto", "paths", "trilateration")
 
 
@@ -55,6 +58,11 @@ class Plan:
     start: str
     given: Floats | None
 
+    @property
+    def robust(self) -> bool:
+        """Whether some of the ranges may be grossly wrong."""
+        return self.loss == ROBUST
+
 
 def checked_dim(dim: Any) -> int:
     """How many coordinates."""
@@ -69,9 +77,10 @@ def chosen_misfit(loss: Any, ranges: Ranges) -> tuple[Misfit, str]:
         raise unknown_name("loss", loss, LOSSES)
     if loss in ("one-sided", "censored") and ranges.cutoff is None:
         raise InputError(f"loss={loss!r} listens to absence and needs cutoff=; pass it, or loss='distances'")
-    if loss == "auto":
-        loss = "distances" if ranges.cutoff is None else "one-sided"
-    return Misfit(squared=loss == "squared", absence=loss in ("one-sided", "censored")), loss
+    usual = "distances" if ranges.cutoff is None else "one-sided"
+    judged = usual if loss in ("auto", ROBUST) else loss
+    misfit = Misfit(squared=judged == "squared", absence=judged in ("one-sided", "censored"))
+    return misfit, loss if loss == ROBUST else judged
 
 
 def given_start(start: Any, n: int, dim: int) -> Floats | None:
@@ -100,7 +109,7 @@ def chosen_effort(tol: Any, max_iter: Any, loss: str, ranges: Ranges) -> Effort:
         DEFAULT_ITERATIONS if max_iter is None else int(max_iter),
         ranges.rounding,
         None if ranges.noise is None else ranges.noise / ranges.unit,
-        {"censored": True, "auto": None}.get(loss, False),
+        {"censored": True, "auto": None, ROBUST: None}.get(loss, False),
     )
 
 

@@ -69,10 +69,12 @@ class Ranges:
         squared: bool = False,
         sigma: Any = None,
         names: Any = None,
+        robust: bool = False,
     ) -> Ranges:
         """Check the caller's distances; nothing of the caller's is changed.
 
-        What else is known of the points, :meth:`restrained` adds.
+        What else is known of the points, :meth:`restrained` adds. ``robust``: a distance beyond the cut-off is one that
+        may be wrong, and no reason to refuse the others.
         """
         if cutoff is not None and not (is_number(cutoff) and cutoff > 0):
             raise InputError(f"cutoff must be a positive number, or None if absence says nothing; got {cutoff!r}")
@@ -86,7 +88,8 @@ class Ranges:
         deviation = _not_beyond_all(deviation, seen.values)
         first, second, distance, deviation = merged_pairs(seen, deviation, n, dtype, labels)
         ranges = cls(n, first, second, distance, deviation, cutoff, names=labels, dtype=dtype)
-        ranges._refuse_beyond_cutoff()
+        if not robust:
+            ranges._refuse_beyond_cutoff()
         return replace(ranges, notes=ranges._zeros())
 
     def restrained(self, dim: int, *, lower: Any = None, upper: Any = None, anchors: Any = None) -> Ranges:

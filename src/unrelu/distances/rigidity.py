@@ -202,11 +202,10 @@ def _settled_by_absence(framework: Framework, grade: NDArray[np.int8]) -> bool:
         return False
     places = np.flatnonzero(settled)
     reach = network.cutoff - framework.slack
-    every = (network if framework.seen is None else framework.seen).graph
+    every = network if framework.seen is None else framework.seen
     changed = False
     for point, close in zip(sources, cKDTree(X[places]).query_ball_point(np.array(images), reach), strict=True):
-        seen = every.indices[every.indptr[point] : every.indptr[point + 1]]
-        if np.setdiff1d(places[close], seen).size:
+        if np.setdiff1d(places[close], every.heard(point)).size:
             grade[point] = GENERIC
             changed = True
     return changed

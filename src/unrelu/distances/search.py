@@ -86,7 +86,7 @@ class Search:
     @cached_property
     def clean(self) -> bool:
         """Data that are exact on blocks are exact: a misfit is then a fold, not noise."""
-        return self.told is not None and self.told <= self.floor and not len(self.network.limits)
+        return self.told is not None and self.told <= self.floor and self.network.limits.silent
 
     @cached_property
     def evidence(self) -> Evidence:

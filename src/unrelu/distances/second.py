@@ -233,10 +233,9 @@ def _too_close(network: Network, X: Floats, chosen: Indices, images: Floats, ask
     rows = np.flatnonzero(asked)
     if not rows.size or reach <= 0:
         return result
-    graph = network.graph
     for row, close in zip(rows, cKDTree(X[chosen]).query_ball_point(images[rows], reach), strict=True):
         point = chosen[row]
-        seen = np.r_[graph.indices[graph.indptr[point] : graph.indptr[point + 1]], point]
+        seen = np.r_[network.heard(point), point]
         result[row] = bool(np.setdiff1d(chosen[close], seen).size)
     return result
 

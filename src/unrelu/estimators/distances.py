@@ -41,7 +41,8 @@ class DistanceCompleter(PairwiseCompleter):
     anchors : dict or array of shape (n, dim), optional
         Known positions, by index or (data frames) by name; NaN rows of an array are free.
     loss, start, tol, max_iter
-        As in :func:`unrelu.complete_distances`.
+        As in :func:`unrelu.complete_distances`; with ``loss="huber"`` some distances may be grossly wrong, and
+        ``completion_.distrusted`` lists them.
     random_state : int, RandomState or None, default None
         An integer gives the same answer on every call; None draws from NumPy's global state, as everywhere in
         scikit-learn.

@@ -36,6 +36,11 @@ class PairLimits:
     def __len__(self) -> int:
         return len(self.first)
 
+    @property
+    def silent(self) -> bool:
+        """Whether they allow every distance; then they only say that absence means nothing of their pairs."""
+        return bool((self.lower <= 0).all() and np.isinf(self.upper).all())
+
 
 def no_limits() -> PairLimits:
     """No interval restraint."""
@@ -121,6 +126,19 @@ class Network:
         rows, columns = np.r_[self.first, self.second], np.r_[self.second, self.first]
         shape = (self.size, self.size)
         return sp.csr_array((np.r_[number, number], (rows, columns)), shape=shape)
+
+    def heard(self, point: Any) -> Indices:
+        """The points whose distance from this one was seen, or has limits: absence says nothing of them."""
+        own = self._known
+        near: Indices = own.indices[own.indptr[point] : own.indptr[point + 1]]
+        return near
+
+    @cached_property
+    def _known(self) -> Any:
+        """Pairs that were seen, and pairs with limits, as a symmetric CSR array of ones."""
+        rows, columns = self.keys // self.size, self.keys % self.size
+        entries = (np.ones(2 * len(rows)), (np.r_[rows, columns], np.r_[columns, rows]))
+        return sp.csr_array(entries, shape=(self.size, self.size))
 
     @cached_property
     def lengths(self) -> Any:

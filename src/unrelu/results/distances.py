@@ -19,6 +19,7 @@ from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import History, Stop, Verdict, finite
 from unrelu.model.factors import positions_checked, together
 from unrelu.problems.network import Misfit, Network
+from unrelu.results.distrusted import Distrusted
 from unrelu.results.words import explanation
 
 __all__ = ["DistanceCompletion", "widening"]
@@ -68,6 +69,13 @@ class DistanceCompletion:
         Wall-clock time of the call.
     dimension : DimensionChoice or None
         Why the points have so many coordinates; None if the caller said how many.
+    distrusted : list of Distrusted
+        Under ``loss="huber"``: the distances that the others contradict, the farthest off first. They were not fitted.
+    unchecked : list of pairs
+        Under ``loss="huber"``: pairs, by name if there are any, whose distance cannot be judged: nothing else checks
+        it, or another one may be the wrong one just as well.
+    censored : bool
+        Whether the likelihood of not having been seen was used.
     """
 
     points: Array
@@ -90,6 +98,9 @@ class DistanceCompletion:
     freedom: int | None = None
     seconds: float = 0.0
     dimension: DimensionChoice | None = None
+    distrusted: list[Distrusted] = field(default_factory=list)
+    unchecked: list[tuple[Any, Any]] = field(default_factory=list)
+    censored: bool = False
 
     @property
     def dim(self) -> int:
@@ -106,12 +117,17 @@ class DistanceCompletion:
         """Which points the data fix within their component: proved, or so for all but exceptional places."""
         return np.isin(self.determinacy, ("proved", "generic"))
 
+    @property
+    def fitted(self) -> NDArray[np.bool_]:
+        """Which of the seen distances were fitted: all but those that ``loss="huber"`` left out."""
+        return self.weights > 0 if len(self.weights) else np.ones(len(self.pairs), bool)
+
     @cached_property
     def largest_misfit(self) -> tuple[float, int, int] | None:
-        """By how much the worst seen distance is missed, and between which two points; None if none was seen."""
-        if not len(self.pairs):
+        """By how much the worst fitted distance is missed, and between which two points; None if there is none."""
+        if not self.fitted.any():
             return None
-        gaps = np.abs(self.entries(self.pairs[:, 0], self.pairs[:, 1]) - self.measured)
+        gaps = np.abs(self.entries(self.pairs[:, 0], self.pairs[:, 1]) - self.measured) * self.fitted
         worst = int(np.argmax(gaps))
         return float(gaps[worst]), int(self.pairs[worst, 0]), int(self.pairs[worst, 1])
 
@@ -166,8 +182,8 @@ class DistanceCompletion:
             cutoff = None if self.cutoff is None else self.cutoff / unit
             network = Network(len(members), self.dim, first, second, *values, cutoff)
             fixed = place[self.anchors]
-            noise = self.sigma / unit if self.loss == "censored" else 0.0
-            misfit = Misfit(absence=self.loss == "censored" and noise > 0, noise=noise)
+            noise = self.sigma / unit if self.censored else 0.0
+            misfit = Misfit(absence=noise > 0, noise=noise)
             places = self.points[members].astype(np.float64) / unit
             found = covariances(network, places, self.sigma / unit, fixed[fixed >= 0], misfit)
             result[members] = found * widened if np.isfinite(widened) else np.inf
@@ -219,6 +235,8 @@ class DistanceCompletion:
             "seconds": self.seconds,
             "notes": list(self.notes),
             "dimension": None if self.dimension is None else self.dimension.summary(),
+            "distrusted": [vars(one) for one in self.distrusted],
+            "unchecked": [list(pair) for pair in self.unchecked],
         }
         return finite(about)
 

@@ -21,7 +21,7 @@ class Distrusted:
     expected : float
         What the fit to the trusted entries has there.
     deviations : float
-        How far the two are apart, in standard deviations.
+        How far the two are apart, in standard deviations; of a distance negative where it is too short.
 
     Examples
     --------

@@ -74,6 +74,11 @@ def with_gaps(door: Door, X: Any, said: dict[str, Any]) -> Any:
     options = dict(said)
     threshold, gaps, side = options.pop("threshold"), options.pop("gaps"), options["seen"]
     _require_one_level(threshold, gaps, side)
+    if gaps != "censored" and options.get("method") == "gibbs":
+        raise InputError(
+            f"method='gibbs' samples entries beyond one threshold, got gaps={gaps!r}; drop one of them, or mark "
+            "random gaps as unknown="
+        )
     if gaps == "random" or threshold is None:
         return _random(door, X, options)
     seen = door.read(X, threshold=None, unknown=options["unknown"])

@@ -29,6 +29,7 @@ def explanation(result: Located) -> str:
         *_dimension(result),
         f"The run {_ending(result)}.",
         *_misfit(result),
+        *_wrong(result),
         *(f"Note: {note}." for note in result.notes),
         *_frame(result),
         *_components(result),
@@ -59,6 +60,32 @@ def _misfit(result: Located) -> list[str]:
     if result.freedom == 0 and result.determined.any():
         sentences.append(
             "No distance is to spare: noise would not show, so there are no standard errors; pass sigma= to have them."
+        )
+    return sentences
+
+
+def _wrong(result: Located) -> list[str]:
+    """The distances that were left out, and those that could not be judged."""
+    sentences = []
+    found = result.distrusted
+    if found:
+        shown = ", ".join(
+            f"{one.row} to {one.column} ({one.value:.5g}, by the others {one.expected:.5g})"
+            for one in found[:MOST_NAMED]
+        )
+        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+        sentences.append(
+            f"{len(found)} distance{' contradicts' if len(found) == 1 else 's contradict'} the others and "
+            f"{'was' if len(found) == 1 else 'were'} left out: {shown}{more}."
+        )
+    elif result.loss == "huber":
+        sentences.append("No distance contradicts the others.")
+    if result.unchecked:
+        shown = ", ".join(f"{one} to {other}" for one, other in result.unchecked[:MOST_NAMED])
+        more = f" and {len(result.unchecked) - MOST_NAMED} more" if len(result.unchecked) > MOST_NAMED else ""
+        sentences.append(
+            f"{len(result.unchecked)} cannot be judged, for too few others check "
+            f"{'it' if len(result.unchecked) == 1 else 'them'}: {shown}{more}."
         )
     return sentences
 
@@ -158,9 +185,10 @@ def _best_extra(result: Located) -> tuple[tuple[int, int] | None, int]:
     settled = result.determined & (result.components == 0)
     if settled.all() or settled.sum() <= dim:
         return None, 0
-    first, second = result.pairs[:, 0], result.pairs[:, 1]
+    first, second = result.pairs[result.fitted].T
     points = result.points.astype(np.float64) / result.unit
-    network = Network(n, dim, first, second, result.measured.astype(np.float64) / result.unit, np.ones(len(first)))
+    measured = result.measured[result.fitted].astype(np.float64) / result.unit
+    network = Network(n, dim, first, second, measured, np.ones(len(first)))
     open_points = np.flatnonzero(~settled & (result.components == 0))
     seen = look(network, open_points, settled).count
     best, most = None, 0

@@ -12,8 +12,9 @@ import typer
 from unrelu.base.errors import InputError
 from unrelu.base.printable import printable
 from unrelu.complete_distances import complete_distances
-from unrelu.distances.options import LOSSES, STARTS
+from unrelu.distances.options import LOSSES, ROBUST, STARTS
 from unrelu.io.disk import together
+from unrelu.io.outliers import OUTLIER_FILES, write_outliers
 from unrelu.io.positions import check_positions_target, write_positions
 from unrelu.io.restraints import read_anchors
 from unrelu.loop.history import Stop
@@ -132,6 +133,18 @@ Loss = Annotated[
         metavar=options.NAME, help=f"What a misfit costs: {', '.join(LOSSES)}.", autocompletion=values_of(*LOSSES)
     ),
 ]
+Robust = Annotated[
+    bool,
+    typer.Option(
+        "--robust",
+        metavar=options.FLAG,
+        help="Some distances, up to a tenth, are grossly wrong: find them, and fit the others.",
+    ),
+]
+OutliersOut = Annotated[
+    Path | None,
+    typer.Option(metavar=options.FILE, help="Where to write the distances found wrong, with --robust: .csv or .tsv."),
+]
 Seed = Annotated[int, typer.Option(metavar=options.COUNT, help="Seed; the same seed gives the same answer.")]
 MaxSeconds = Annotated[
     float | None,
@@ -164,6 +177,8 @@ def locate_command(
     labels: options.Labels = None,
     start: Start = "auto",
     loss: Loss = "auto",
+    robust: Robust = False,
+    outliers_out: OutliersOut = None,
     tol: options.Tol = None,
     max_iter: options.MaxIter = None,
     max_seconds: MaxSeconds = None,
@@ -178,8 +193,8 @@ def locate_command(
     told = PointFile(
         file, cutoff, layout, header, labels, tuple(missing or ()), sigma is not None, atoms, chains, model, probability
     )
-    count = wanted_dim(dim, told)
-    files = _Files(output, plot)
+    count, loss = wanted_dim(dim, told), _chosen_loss(loss, robust, outliers_out)
+    files = _Files(output, plot, outliers_out)
     files.check(count, [path for path in (file, anchors, bounds) if path is not None])
     known = told.read(bounds)
     limited: dict[str, Any] = {} if seconds is None else {"max_seconds": seconds}
@@ -212,6 +227,15 @@ def locate_command(
     return ended(completion.verdict, quiet)
 
 
+def _chosen_loss(loss: str, robust: bool, outliers_out: Path | None) -> str:
+    """``--robust`` is a loss under a name that says what it is for."""
+    if robust and loss not in ("auto", ROBUST):
+        raise InputError(f"--robust has a loss of its own, got --loss {loss} beside it; leave one of them out")
+    if outliers_out is not None and not robust and loss != ROBUST:
+        raise InputError("--outliers-out needs --robust: only then wrong distances are looked for")
+    return ROBUST if robust else loss
+
+
 def _check_sigma(sigma: float | None) -> None:
     if sigma is not None and not sigma > 0:
         raise InputError(f"--sigma must be a positive number, got {sigma:g}; leave it out to have it estimated")
@@ -228,10 +252,11 @@ def _named_dim(count: int | str) -> int:
 
 @dataclass(frozen=True)
 class _Files:
-    """Where an answer goes: the positions, and if wanted a map of them."""
+    """Where an answer goes: the positions, and if wanted a map of them and the distances found wrong."""
 
     output: Path
     plot: Path | None
+    outliers: Path | None = None
 
     def check(self, dim: int | str, inputs: list[Path]) -> None:
         """Refuse files that could not be written in the end, before the work starts."""
@@ -242,10 +267,12 @@ class _Files:
             check_output(self.plot, (".png", ".svg", ".pdf"), inputs)
             if isinstance(dim, int) and dim > 3:
                 raise InputError(f"--plot draws up to three dimensions, got --dim {dim}; leave it out")
-        distinct({"--output": self.output, "--plot": self.plot})
+        if self.outliers is not None:
+            check_output(self.outliers, OUTLIER_FILES, inputs)
+        distinct({"--output": self.output, "--plot": self.plot, "--outliers-out": self.outliers})
 
     def write(self, completion: DistanceCompletion, names: tuple[str, ...]) -> None:
-        """Both of them or none, with the names that the points came with."""
+        """All of them or none, with the names that the points came with."""
         with together(final=exit_code(completion.verdict)):
             write_positions(
                 self.output,
@@ -256,6 +283,11 @@ class _Files:
                 standard_errors=completion.standard_errors,
                 comment=f"{completion.size} points from {len(completion.pairs)} distances by unrelu locate",
             )
+            if self.outliers is not None:
+                given = dict(zip(completion.names or (), names, strict=True))
+                wrong = [(given[one.row], given[one.column], one) for one in completion.distrusted]
+                rows = [(row, column, one.value, one.expected, one.deviations) for row, column, one in wrong]
+                write_outliers(self.outliers, rows)
             if self.plot is not None:
                 from unrelu.show.maps import draw_map
                 from unrelu.show.plots import save_figure
@@ -266,8 +298,8 @@ class _Files:
         """What came out and where it is, as JSON."""
         about = {**completion.summary(), "explanation": completion.explain()}
         about |= {"read": list(known.words), "truth": known.off(completion)}
-        plot = None if self.plot is None else str(self.plot)
-        about |= {"output": str(self.output), "plot": plot, "warnings": notes}
+        plot, outliers = (None if path is None else str(path) for path in (self.plot, self.outliers))
+        about |= {"output": str(self.output), "plot": plot, "outliers": outliers, "warnings": notes}
         deliver(json.dumps(about), f"{self.output} is written")
 
     def tell_people(self, completion: DistanceCompletion, known: Known, notes: list[str], *, quiet: bool) -> None:
@@ -278,7 +310,7 @@ class _Files:
         seconds = completion.history[-1].seconds if len(completion.history) else 0.0
         told = [*known.words, for_shells(completion.explain()), *_beside_truth(known.off(completion))]
         told += [f"Relative residual {completion.residual:.2e}, {seconds:.2f} s."]
-        told += [f"wrote {printable(path)}" for path in (self.output, self.plot) if path is not None]
+        told += [f"wrote {printable(path)}" for path in (self.output, self.plot, self.outliers) if path is not None]
         out("\n".join(told))
 
 

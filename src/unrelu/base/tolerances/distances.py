@@ -168,3 +168,19 @@ UNCERTAINTY_SOLVED = 1e-3
 DIMENSION_COMPARED, DIMENSION_ROUGH = 1e-6, 1e-4
 # Gaps below this, in units of the typical distance, may be those of exact distances, and then fall to rounding.
 DIMENSION_NEARLY, DIMENSION_EXACT = 1e-3, 1e-12
+
+# --- distances.reliability -------------------------------------------------------------------------------------------
+
+# Stiffnesses below this share of the largest are those of motions of the whole, or of points that nothing holds.
+RELIABILITY_ZERO = 1e-10
+# A range that such a motion changes by this share, squared, is left free by the others.
+RELIABILITY_FREE = 1e-8
+
+# --- distances.consensus ---------------------------------------------------------------------------------------------
+
+# A relative gradient at which the next scale may be tried: weights change more than places then.
+CONSENSUS_TOL = 1e-6
+# At the last scale places must be sharp enough for exact distances to be met to rounding.
+CONSENSUS_SHARP = 1e-12
+# Two starts have a point at the same place if it is nearer than this share of a typical distance.
+CONSENSUS_SAME = 1e-4

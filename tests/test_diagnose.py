@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import unrelu
 from unrelu.base.errors import InputError
 from unrelu.cli import app
-from unrelu.diagnose import roundest
+from unrelu.results.inspected import roundest
 
 
 def matrix(n=80, rank=2, noise=0.05, seed=0):

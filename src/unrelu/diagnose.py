@@ -12,14 +12,15 @@ import numpy as np
 
 from unrelu.auto.detected import with_unseen
 from unrelu.auto.ranks import Climb
-from unrelu.base.arrays import Array, Bools, Floats, Indices
+from unrelu.auto.robust import doubted
+from unrelu.base.arrays import Bools
 from unrelu.base.budget import phase
 from unrelu.base.errors import CompletionWarning, InputError, unknown_name
 from unrelu.base.generators import generator_of
 from unrelu.complete import complete
 from unrelu.complete_rectangular import complete_rectangular
 from unrelu.data.inputs import read_mask
-from unrelu.data.labels import Axes, label_or_position
+from unrelu.data.labels import Axes
 from unrelu.data.observations import Observations
 from unrelu.data.sheet import Sheet
 from unrelu.data.table_observations import table_observations
@@ -28,20 +29,28 @@ from unrelu.detection.edge import Edge, edge_of
 from unrelu.detection.evidence import measured_once
 from unrelu.judge.definite import not_definite
 from unrelu.kernels.threads import owning_the_cores
-from unrelu.loop.history import Stop, Verdict
+from unrelu.model.losses import Huber
 from unrelu.problems.psd import PSDProblem
 from unrelu.problems.rectangular import RectangularProblem
-from unrelu.results.diagnosis import Contradicted, Counted, Diagnosis, Structure
+from unrelu.results.diagnosis import Counted, Diagnosis, Structure
 from unrelu.results.gaps import evidence_of
+from unrelu.results.inspected import (
+    contradicted_by,
+    cutoff_of,
+    distances_in,
+    extrapolating,
+    mirrored,
+    noise_of_fit,
+    roundest,
+    spectrum_of,
+    thin,
+    verdict_of_fit,
+)
 
 __all__ = ["diagnose"]
 
-# Standard deviations from which on a seen entry is called contradicted, and the most that are kept.
-CONTRADICTED, MOST = 6.0, 1000
-# Triples of a distance matrix that are looked at, and the share of them that may break the triangle inequality.
-TRIPLES, BROKEN = 20_000, 0.01
-# From the median of sizes to a standard deviation.
-MEDIAN = 1.4826
+# Of the seen entries, how many may be wrong for the rest to be believed.
+FEW = 0.1
 
 
 @owning_the_cores()
@@ -102,7 +111,7 @@ def diagnose(
     m, n = sheet.axes.shape
     if not len(sheet.numeric) or not np.isfinite(sheet.values).any():
         raise InputError("X must hold numbers of which some were seen, got none; there is nothing to look at")
-    square = m == n and len(sheet.numeric) == n and _mirrored(sheet.values)
+    square = m == n and len(sheet.numeric) == n and mirrored(sheet.values)
     asked = _Asked(X, sheet, rank, threshold, seen, unknown, generator_of(rng), square)
     return asked.diagnosed()
 
@@ -137,7 +146,7 @@ class _Asked:
         observations = read(numbers, threshold=None, unknown=self.unknown)
         values = measured_once(observations)
         edge = edge_of(values if self.seen == "above" else -values)
-        distances = _distances(self.sheet.values) if self.square else None
+        distances = distances_in(self.sheet.values) if self.square else None
         with _quietly():
             completion, detection, untold = self._fitted(numbers, edge, observations, counted)
         wrong = self._wrong_side(detection)
@@ -151,13 +160,13 @@ class _Asked:
             wrong_side=wrong,
             structures=structures,
             rank=rank,
-            spectrum=_spectrum(completion),
-            sigma=_noise(completion),
-            verdict=_verdict(completion),
-            extrapolates=_extrapolates(completion),
-            thin_rows=_thin(counted.per_row, rank),
-            thin_columns=_thin(counted.per_column, rank),
-            contradicted=_contradicted(completion, self.sheet),
+            spectrum=spectrum_of(completion),
+            sigma=noise_of_fit(completion),
+            verdict=verdict_of_fit(completion),
+            extrapolates=extrapolating(completion),
+            thin_rows=thin(counted.per_row, rank),
+            thin_columns=thin(counted.per_column, rank),
+            contradicted=contradicted_by(completion, self.sheet),
             axes=Axes(self.sheet.axes.shape, self.sheet.axes.rows, self.sheet.axes.columns, alike=self.square),
             **self._recommended(completion, detection, structures, edge, rank),
         )
@@ -179,17 +188,22 @@ class _Asked:
         """
         wall = None if edge is None or not edge.sharp else edge.level if self.seen == "above" else -edge.level
         rank = self._rank(observations) if self.rank is None else self.rank
+        alone, how = (None, {}) if rank is None else (self._tried(X, rank, threshold=None), {})
+        if alone is None or not alone.verdict.determines:
+            robust = self._rank_of_most(observations)
+            if robust is not None:
+                rank, how = robust, {"loss": "huber"}
+                alone = self._tried(X, rank, threshold=None, **how)
         if rank is None:
             completion = self._tried(X, None, threshold=wall if self._auto else self.threshold)
             return completion, *self._detected(completion, observations, counted)
-        alone = self._tried(X, rank, threshold=None)
         phase("comparing ways to go unseen")
         detection, untold = self._detected(alone, observations, counted)
         kind = "random" if detection is None else detection.kind
         if kind == "random":
-            found = self._tried(X, self.rank, threshold=None)
+            found = self._tried(X, self.rank, threshold=None, **how)
         elif kind == "censored" and detection is not None:
-            found = self._tried(X, self.rank, threshold=self._level(detection))
+            found = self._tried(X, self.rank, threshold=self._level(detection), **how)
         else:
             found = self._tried(X, rank, threshold="auto", gaps=kind)
         # A rank that leaves only noise is one, also where a rehearsal would rather have another model.
@@ -212,6 +226,16 @@ class _Asked:
             if rank is not None:
                 return rank
         return None
+
+    def _rank_of_most(self, observations: Observations) -> int | None:
+        """The same without a few entries that the others contradict; None where that leads nowhere either."""
+        phase("looking for wrong entries")
+        doubts = doubted(observations, self.rank, Huber(), self.rng)
+        if not 0 < len(doubts.rows) <= FEW * observations.count:
+            return None
+        posed = PSDProblem if self.square else RectangularProblem
+        rest = observations.without_entries(doubts.rows, doubts.cols)
+        return Climb(rest, posed).ladder().rank if self.rank is None else self.rank
 
     def _tried(self, X: Any, rank: int | None, **how: Any) -> Any:
         """A completion; None where it is refused."""
@@ -267,7 +291,7 @@ class _Asked:
         """The call that this leads to."""
         options: dict[str, Any] = {}
         if structures[0].name == "distances":
-            return {"function": "complete_distances", "options": {"dim": "auto", **_cutoff(self.sheet.values)}}
+            return {"function": "complete_distances", "options": {"dim": "auto", **cutoff_of(self.sheet.values)}}
         function = "complete" if self.square else "complete_rectangular" if completion is not None else "complete_table"
         kind = None if detection is None else detection.kind
         if function == "complete_table":
@@ -279,6 +303,7 @@ class _Asked:
         else:
             options = {"threshold": None}
         options |= {} if self.seen == "above" else {"seen": self.seen}
+        options |= {"loss": "huber"} if completion is not None and completion.distrusted else {}
         by_itself = (completion is not None and completion.threshold is not None) or kind == "random"
         if rank is not None and (not self.square or not by_itself):
             options = {"rank": rank, **options}
@@ -298,120 +323,9 @@ class _Asked:
         return roundest(min(ends), max(ends))
 
 
-def roundest(low: float, high: float) -> float:
-    """The number with fewest digits between two numbers.
-
-    Examples
-    --------
-    >>> roundest(0.2993, 0.3002), roundest(-0.01, 0.02), roundest(1.23456, 1.23457)
-    (0.3, 0.0, 1.23456)
-    """
-    if low <= 0 <= high:
-        return 0.0
-    size = max(abs(low), abs(high))
-    for digits in range(17):
-        step = 10.0 ** (np.floor(np.log10(size)) - digits)
-        number = float(np.ceil(low / step) * step)
-        if number <= high:
-            return float(f"{number:.15g}") if low <= float(f"{number:.15g}") <= high else number
-    return high
-
-
 @contextmanager
 def _quietly() -> Iterator[None]:
     """Warnings about a fit that is only looked at are nobody's."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CompletionWarning)
         yield
-
-
-def _mirrored(values: Array) -> bool:
-    return bool(np.allclose(values, values.T, equal_nan=True))
-
-
-def _distances(values: Array) -> Structure | None:
-    """Whether a symmetric matrix holds distances; None where nothing speaks for it."""
-    own = np.diagonal(values)
-    others = values[~np.eye(len(values), dtype=bool)]
-    others = others[~np.isnan(others)]
-    if not np.all((own == 0) | np.isnan(own)) or not np.any(own == 0) or np.any(others < 0) or not np.any(others > 0):
-        return None
-    rng, n = np.random.default_rng(0), len(values)
-    i, j, k = rng.integers(0, n, (3, TRIPLES))
-    sides = np.sort(np.stack([values[i, j], values[j, k], values[i, k]]), axis=0)
-    known = ~np.isnan(sides).any(axis=0) & (i != j) & (j != k) & (i != k)
-    if not known.any():
-        return Structure("distances", None, "It may hold distances: zeros on the diagonal, and nothing below 0.")
-    broken = float(np.mean(sides[2, known] > (sides[0] + sides[1])[known] * (1 + BROKEN)))
-    if broken <= BROKEN:
-        words = "It looks like distances: zeros on the diagonal, nothing below 0, and triangles hold."
-        return Structure("distances", True, words)
-    return Structure("distances", False, f"It holds no distances: {broken:.0%} of the seen triangles do not close.")
-
-
-def _cutoff(values: Array) -> dict[str, float]:
-    """Beyond which distances go unseen, if any do."""
-    off = values[~np.eye(len(values), dtype=bool)]
-    return {"cutoff": float(np.nanmax(off))} if np.isnan(off).any() else {}
-
-
-def _spectrum(completion: Any) -> Floats:
-    if completion is None:
-        return np.zeros(0)
-    left, right = completion.factors.left.astype(np.float64), completion.factors.right.astype(np.float64)
-    first, second = np.linalg.qr(left)[1], np.linalg.qr(right)[1]
-    found: Floats = np.linalg.svd(first @ second.T, compute_uv=False)
-    return found
-
-
-def _noise(completion: Any) -> float | None:
-    if completion is None or not completion.verdict.determines:
-        return None
-    if completion.verdict.code is Stop.FITTED:
-        return 0.0
-    sigma = float(completion.error_bars().noise.sigma)
-    return sigma if np.isfinite(sigma) else None
-
-
-def _verdict(completion: Any) -> Verdict:
-    if completion is None:
-        return Verdict(Stop.UNDERDETERMINED, "no fit was found")
-    found: Verdict = completion.verdict
-    return found
-
-
-def _extrapolates(completion: Any) -> bool | None:
-    return None if completion is None or completion.rehearsal is None else bool(completion.rehearsal.extrapolates)
-
-
-def _thin(count: Indices, rank: int | None) -> Indices:
-    """Of which no more was seen than their places have numbers."""
-    found: Indices = np.flatnonzero(count < max(rank or 1, 1))
-    return found
-
-
-def _contradicted(completion: Any, sheet: Sheet) -> tuple[Contradicted, ...]:
-    """Seen entries far from a fit that meets the others."""
-    if completion is None or not completion.verdict.answered or completion.verdict.code is Stop.FITTED:
-        return ()
-    values = sheet.values[:, sheet.numeric]
-    off = values - np.asarray(completion.factors.dense(), np.float64)
-    if completion.shape[0] == completion.shape[1] and completion.symmetric:
-        off = np.where(np.tri(len(off), k=0, dtype=bool), np.nan, off) if not completion.forecasts else off * np.nan
-    sizes = np.abs(off[~np.isnan(off)])
-    spread = MEDIAN * float(np.median(sizes)) if sizes.size else 0.0
-    if not spread > 0:
-        return ()
-    i, j = np.nonzero(np.abs(np.nan_to_num(off)) > CONTRADICTED * spread)
-    order = np.argsort(-np.abs(off[i, j]))[:MOST]
-    rows, columns = sheet.axes.rows, sheet.axes.columns
-    return tuple(
-        Contradicted(
-            label_or_position(int(a), rows),
-            label_or_position(int(sheet.numeric[b]), columns),
-            float(values[a, b]),
-            float(values[a, b] - off[a, b]),
-            float(abs(off[a, b]) / spread),
-        )
-        for a, b in zip(i[order], j[order], strict=True)
-    )

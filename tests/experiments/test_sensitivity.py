@@ -109,8 +109,8 @@ def test_an_added_loss_gets_its_panels_and_lines(monkeypatch):
 # Sentences, of rows made up so that they are known
 
 
-def rows(told, at, errors, *, loss="observed", refused=False, answered=False):
-    fixed = {"told": told, "at": at, "sigma": 0.0, "loss": loss, "refused": refused, "answered": answered}
+def rows(told, at, errors, *, loss="observed", refused=False, answered=False, code="stationary"):
+    fixed = {"told": told, "at": at, "sigma": 0.0, "loss": loss, "refused": refused, "answered": answered, "code": code}
     return [{**fixed, "start": start, "error": error} for start, error in errors.items()]
 
 
@@ -133,8 +133,9 @@ def test_the_start_that_carries_a_wrong_statement_is_named():
 
 def test_wrong_answers_that_were_called_answers_are_counted():
     wrong = rows("threshold", -1.0, {"tailored": 0.4}, answered=True) + rows("side", 0.0, {"clique": 0.4})
-    assert said_of(TRUTH, wrong)[-1].startswith("Of 2 fits with more than 2 times the error")
-    assert "truth, 1 (50%) were called an answer" in said_of(TRUTH, wrong)[-1]
+    cut = rows("side", 0.0, {"tailored": 0.4}, code="max-iterations")
+    assert said_of(TRUTH, wrong, cut)[-1].startswith("Of 3 fits with more than 2 times the error")
+    assert "truth, 1 (33%) were called an answer by their verdict; 1 were cut off" in said_of(TRUTH, wrong, cut)[-1]
     assert not any("called an answer" in sentence for sentence in said_of(TRUTH))
 
 

@@ -71,7 +71,7 @@ class FigureSensitivity(Experiment):
     where = "asked for in Section 5 (no figure in the paper)"
     setting = "n = 200, r = 5, half of the entries unseen, σ = 0 and 0.1; threshold, side or kind of gaps misstated"
     full: ClassVar[Sizes] = {
-        "trials": 5,
+        "trials": 3,
         "n": 200,
         "r": 5,
         "sigmas": [0.0, 0.1],

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 
 from unrelu.experiments.sensitivity_groups import Group, Groups
+from unrelu.loop.history import Stop
 
 __all__ = ["AS_LIMITS", "sentences"]
 
@@ -30,6 +31,7 @@ def sentences(groups: Groups) -> tuple[str, ...]:
     below = [at for at in groups.places("threshold") if at < 0]
     above = [at for at in groups.places("threshold") if at > 0]
     shares = [at for at in groups.places("censored") if at > 0]
+    last = groups.sizes["starts"][-1]
     words = "Told the truth (median errors of each loss, from every start unless a start is named)."
     found = [_levels(groups, words, "threshold", 0.0)]
     for at in _ends(below[::-1]):
@@ -41,7 +43,7 @@ def sentences(groups: Groups) -> tuple[str, ...]:
         _levels(groups, f"Wrong side: {_refusals(groups.some('side'))}.", "side", 0.0),
         _by_start(groups),
         *(_levels(groups, f"{at:.0%} of the gaps random, all told as censored.", "censored", at) for at in shares[:1]),
-        *(_levels(groups, "The same with the random ones marked.", "marked", at) for at in shares[:1]),
+        *(_levels(groups, f"The same with the random ones marked, from {last}.", "marked", at) for at in shares[:1]),
         *_as_unknown(groups),
         _noticed(groups),
     ]
@@ -104,9 +106,11 @@ def _noticed(groups: Groups) -> str:
     if not wrong:
         return ""
     called = sum(row["answered"] for row in wrong)
+    cut = sum(row["code"] == Stop.MAX_ITERATIONS.value for row in wrong)
     return (
         f"Of {len(wrong)} fits with more than {WORSE:g} times the error that the same loss and start have with the "
-        f"truth, {called} ({called / len(wrong):.0%}) were called an answer by their verdict."
+        f"truth, {called} ({called / len(wrong):.0%}) were called an answer by their verdict; {cut} were cut off, of "
+        "which that says nothing."
     )
 
 

@@ -10,7 +10,7 @@ from unrelu.data.bipartite import Bipartite
 from unrelu.data.limits import Limits
 from unrelu.data.source import ArraySource
 from unrelu.data.table_observations import table_observations
-from unrelu.model.losses import Censored, Observed, OneSided
+from unrelu.model.losses import Censored, Huber, Observed, OneSided
 from unrelu.placing.table import table_placement
 from unrelu.problems.rectangular import RectangularProblem, balanced
 from unrelu.proofs.table import determine_table
@@ -48,7 +48,7 @@ def test_blocks_are_those_of_the_symmetric_matrix(rows, cols):
     assert exists.shape == (7, 7)
 
 
-@pytest.mark.parametrize("loss", [Observed(), OneSided(), Censored(0.3)])
+@pytest.mark.parametrize("loss", [Observed(), OneSided(), Censored(0.3), Huber(sigma=0.3)])
 def test_f_is_that_of_the_table_entry_by_entry(loss):
     _, X = planted(9, 6, noise=0.2)
     observations = table_observations(X)

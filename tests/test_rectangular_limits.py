@@ -12,7 +12,7 @@ from helpers import ROUNDING
 from unrelu.data.bipartite import BipartiteLimits, Embedded
 from unrelu.data.limits import Limits, part_of
 from unrelu.data.table_observations import table_observations
-from unrelu.model.losses import Censored, Observed, OneSided
+from unrelu.model.losses import Censored, Huber, Observed, OneSided
 from unrelu.problems.rectangular import RectangularProblem
 
 nan, inf = np.nan, np.inf
@@ -247,6 +247,10 @@ def posed(loss, extra, m=11, n=8, dtype=np.float64):
     return problem, U, values / observations.unit, ends, np.isnan(values) & ~silent, weights, spread
 
 
+GRID = np.linspace(-12, 12, 240_001)
+NORMAL = norm.pdf(GRID)
+
+
 def cost_of(loss, x, value, ends, absent, spread):
     """Of one entry, written out."""
     if loss.name == "censored":
@@ -259,18 +263,26 @@ def cost_of(loss, x, value, ends, absent, spread):
             inside -= norm.cdf((min(last, high) - x) / sigma) - norm.cdf((max(first, low) - x) / sigma)
         return -np.log(inside) if absent else 0.0
     if not np.isnan(value):
-        return ((x - value) / spread) ** 2 / 4
+        return straight(loss, (x - value) / spread, 1) if loss.name == "huber" else ((x - value) / spread) ** 2 / 4
     if not absent or loss.name == "observed":
         return 0.0
     low, high, first, last = ends
     near = min(max(x, low), high)
     if first < near < last:
         near = first if near - first <= last - near else last
-    return ((x - near) / spread) ** 2 / 4
+    return straight(loss, (x - near) / spread, 0) if loss.name == "huber" else ((x - near) / spread) ** 2 / 4
+
+
+def straight(loss, gap, seen):
+    """Huber's cost of a gap; β = ∫ min(t², δ²) φ(t) dt, on a grid."""
+    z, k = abs(gap) / loss.sigma, loss.delta
+    rho = z**2 / 2 if z <= k else k * z - k**2 / 2
+    beta = np.trapezoid(np.minimum(GRID**2, k**2) * NORMAL, GRID)
+    return loss.sigma * (rho + seen * beta / 2)
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
-@pytest.mark.parametrize("loss", [Observed(), OneSided(), Censored(0.8)])
+@pytest.mark.parametrize("loss", [Observed(), OneSided(), Censored(0.8), Huber(sigma=0.8)])
 def test_f_and_its_gradient_are_sums_over_the_table(loss, extra):
     problem, U, X, ends, absent, weights, spread = posed(loss, extra)
     own, m = loss.in_units(problem.unit), len(X)

@@ -8,11 +8,11 @@ from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.kernels.capped import CappedKernel
 from unrelu.kernels.penalised import Penalised
-from unrelu.model.losses import Censored, Observed, OneSided
+from unrelu.model.losses import Censored, Huber, Observed, OneSided
 from unrelu.problems.psd import PSDProblem
 
 SINGLE = 1e-6  # curvatures are kept in single precision
-LOSSES = [OneSided(), Censored(sigma=0.5), Censored()]
+LOSSES = [OneSided(), Censored(sigma=0.5), Censored(), Huber(sigma=2.0), Huber()]
 
 
 def instance():

@@ -10,7 +10,7 @@ from unrelu.data.observations import Observations
 from unrelu.data.source import ArraySource
 from unrelu.kernels import GeneralKernel, TiledKernel, kernel_for, pairs
 from unrelu.kernels.bands import BandKernel
-from unrelu.model.losses import Censored, Loss, Observed, OneSided
+from unrelu.model.losses import Censored, Huber, Loss, Observed, OneSided
 from unrelu.model.losses.tails import beside
 from unrelu.problems.psd import PSDProblem
 
@@ -115,7 +115,7 @@ def test_the_curvature_of_the_likelihood_is_a_difference_of_gradients(names):
 
 
 @pytest.mark.parametrize("names", EXTRAS)
-@pytest.mark.parametrize("loss", [OneSided(), Censored(sigma=0.4)])
+@pytest.mark.parametrize("loss", [OneSided(), Censored(sigma=0.4), Huber(sigma=0.4)])
 def test_the_line_is_f_itself(names, loss):
     problem, U, _ = posed(loss, **extras(names))
     D, point = np.random.default_rng(1).standard_normal(U.shape), problem.evaluate(U)

@@ -11,12 +11,12 @@ from unrelu.kernels import kernel_for
 from unrelu.kernels.penalised import Penalised
 from unrelu.loop.run import run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow
-from unrelu.model.losses import Censored, Observed, OneSided
+from unrelu.model.losses import Censored, Huber, Observed, OneSided
 from unrelu.problems.psd import PSDProblem
 from unrelu.problems.rectangular import RectangularProblem
 from unrelu.solvers import GaussNewton
 
-LOSSES = [Observed(), OneSided(), Censored(sigma=0.5), Censored()]
+LOSSES = [Observed(), OneSided(), Censored(sigma=0.5), Censored(), Huber(sigma=0.5), Huber()]
 
 
 def problem_of(loss, shrinkage=0.7, rank=2):

@@ -44,7 +44,7 @@ def test_help_names_options_and_their_values_for_people(command, columns):
     [
         ("complete", "--method NAME What to solve by: auto, gauss-newton, direct, gradient-descent, scaled-gd, pam,"),
         ("complete", "--start NAME Where to begin: auto, clique, tailored, random-imputation, random-spectral,"),
-        ("complete", "--loss NAME What a misfit costs: auto, observed, one-sided, censored."),
+        ("complete", "--loss NAME What a misfit costs: auto, observed, one-sided, censored, huber;"),
         ("complete", "--seen SIDE On which side of the threshold entries were seen: above or below;"),
         ("complete", "--pairs NAME Whether (i, j) and (j, i) carry one noise or two: auto, one or independent."),
         ("locate", "--start NAME Where to begin: auto, paths, trilateration."),

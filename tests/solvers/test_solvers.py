@@ -10,7 +10,7 @@ import unrelu.data.sampling
 from helpers import ONE_SHOT, RECOVERED, SOLVERS, error, relu_instance
 from unrelu.kernels.line import minimise_quartic
 from unrelu.loop.history import Stop
-from unrelu.model.losses import LOSSES
+from unrelu.model.losses import LOSSES, Huber
 from unrelu.solvers import METHODS
 
 
@@ -49,6 +49,19 @@ class TestContract:
         assert error(completion, M) < RECOVERED
         assert completion.history[-1].error < RECOVERED
         assert completion.loss == loss
+
+    def test_gross_errors_do_not_lead_it_astray_if_it_claims_so(self, solver):
+        M, X = relu_instance(80, 2)
+        X = X + 0.05 * np.random.default_rng(0).standard_normal(X.shape)
+        X[X < 0] = 0.0
+        X[4, 9] = X[9, 4] = X[20, 20] = 60.0
+        if not solver.accepts(Huber()):
+            with pytest.raises(unrelu.InputError, match="not loss"):
+                unrelu.complete(X, 2, method=solver, loss="huber")
+            return
+        completion = unrelu.complete(X, 2, method=solver, loss="huber", rng=1, tol=1e-6)
+        assert error(completion, M) < 0.03
+        assert completion.loss == "huber"
 
     def test_auto_needs_nothing_else(self, solver):
         M, X = relu_instance(120, 3)

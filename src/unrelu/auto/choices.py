@@ -65,7 +65,7 @@ def loss_of_noise(loss: Any, sigma: Any) -> tuple[Any, Any]:
         return loss, None
     if not (isinstance(loss, str) and loss in KNOWING_NOISE):
         raise InputError(
-            f"sigma is the noise of loss='censored' or 'huber', got loss={loss!r} besides; drop one of them, or write "
+            f"sigma is the noise of loss='censored', got loss={loss!r} besides; drop one of them, or write "
             "loss=Censored(sigma)"
         )
     likely = KNOWING_NOISE[loss]

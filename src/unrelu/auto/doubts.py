@@ -16,7 +16,7 @@ from scipy.special import ndtri, stdtrit
 
 from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import DOUBTS_CHANCE, DOUBTS_ITS_OWN, DOUBTS_LEAST, DOUBTS_RIDGE, DOUBTS_ROUNDING
+from unrelu.base.tolerances import DOUBTS_CHANCE, DOUBTS_ITS_OWN, DOUBTS_LEAST, DOUBTS_RIDGE
 from unrelu.data.limits import part_of
 from unrelu.data.observations import Observations
 
@@ -41,11 +41,14 @@ class Doubts:
         Where they are; a pair that was seen both ways is there both ways if both are wrong.
     errors : ndarray
         How far from the fit a value there would be, typically.
+    sigma : float
+        The noise by which they were judged.
     """
 
     rows: Indices
     cols: Indices
     errors: Floats
+    sigma: float = 0.0
 
     def same(self, other: Doubts) -> bool:
         """Whether these are the same entries."""
@@ -53,8 +56,8 @@ class Doubts:
 
     def and_also(self, other: Doubts) -> Doubts:
         """These, and others."""
-        both = [(getattr(self, name), getattr(other, name)) for name in ("rows", "cols", "errors")]
-        return Doubts(*(np.concatenate(pair) for pair in both))
+        rows, cols = (np.concatenate(pair) for pair in ((self.rows, other.rows), (self.cols, other.cols)))
+        return Doubts(rows, cols, np.concatenate([self.errors, other.errors]), self.sigma)
 
     @classmethod
     def none(cls) -> Doubts:
@@ -103,13 +106,12 @@ def inverted(information: Floats) -> Floats:
     """The inverses of many small matrices, where some of them may have none."""
     r = information.shape[-1]
     size = float(np.trace(information, axis1=1, axis2=2).mean()) / r or 1.0
-    found: Floats = np.linalg.inv(information + DOUBTS_RIDGE * size * np.eye(r))
-    return found
+    found: Any = np.linalg.inv(information + DOUBTS_RIDGE * size * np.eye(r))
+    return np.asarray(found, np.float64)
 
 
 def studentised(gap: Floats, lever: Floats, weight: Floats) -> tuple[Floats, Bools]:
-    """Misfits as they would be had their entries not been fitted, over what noise is multiplied by there; and which
-    entries cannot be judged, for they decide their own fit.
+    """Misfits of entries by the others alone, over what noise is multiplied by there; and which decide their own fit.
 
     With h = ``lever``, what a misfit in all entries but this one moves it by, and w how much it was listened to, the
     misfit without it is that with it over 1 − wh, and its variance that of the noise times 1 + h/(1 − wh).
@@ -127,7 +129,11 @@ def studentised(gap: Floats, lever: Floats, weight: Floats) -> tuple[Floats, Boo
 
 
 def contradicted(
-    observations: Observations, trusted: Observations, factor: Array, corner: float, also: tuple[Indices, Indices]
+    observations: Observations,
+    trusted: Observations,
+    factor: Array,
+    scales: tuple[float, float],
+    also: tuple[Indices, Indices],
 ) -> tuple[Doubts, Doubts]:
     """The entries that the fit UUᵀ contradicts, and how far off those of ``also`` might be.
 
@@ -139,12 +145,14 @@ def contradicted(
         Those of them that U was fitted to.
     factor : ndarray of shape (n, r)
         U, in the units of the data.
-    corner : float
-        The misfit, in standard deviations, beyond which an entry pulled no harder.
+    scales : pair of float
+        The misfit, in standard deviations, beyond which an entry pulled no harder; and the least standard deviation
+        that is believed, relative to the size of the seen entries.
     also : pair of int ndarray
         Entries that cannot be what they are said to be: not part of either.
     """
-    look = _Look(observations, trusted, np.asarray(factor, np.float64) / np.sqrt(observations.unit))
+    corner, least = scales
+    look = _Look(observations, trusted, np.asarray(factor, np.float64) / np.sqrt(observations.unit), least)
     sigma = look.rounded(spread_of(np.concatenate([gap[there] for _, gap, there, _ in look.bands()])))
     most = corner * sigma
     inverse = look.information(most)
@@ -156,7 +164,9 @@ def contradicted(
         rows.append(i + start)
         cols.append(j)
         errors.append(sigma * error[i, j] * observations.unit)
-    found = Doubts(np.concatenate(rows).astype(np.intp), np.concatenate(cols).astype(np.intp), np.concatenate(errors))
+    found = Doubts(
+        np.concatenate(rows).astype(np.intp), np.concatenate(cols).astype(np.intp), np.concatenate(errors), sigma
+    )
     i, j = also
     lever = look.lever_at(inverse, i, j)
     return found, Doubts(i, j, sigma * observations.unit * np.sqrt(1 + lever))
@@ -169,11 +179,12 @@ class _Look:
     observations: Observations
     trusted: Observations
     factor: Floats
+    least: float
 
     def rounded(self, sigma: float) -> float:
         """A standard deviation that is no smaller than rounding."""
         size = self.observations.scaled_norm / np.sqrt(max(self.observations.count, 1))
-        return max(sigma, DOUBTS_ROUNDING[self.observations.dtype.name] * float(size), float(np.finfo(float).tiny))
+        return max(sigma, self.least * float(size), float(np.finfo(float).tiny))
 
     def bands(self) -> Iterator[tuple[int, Floats, Bools, Bools]]:
         """The first row, misfits in units of each entry's noise, where a value was seen, and which were fitted."""

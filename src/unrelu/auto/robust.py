@@ -8,7 +8,7 @@ nothing changes: a gross error less may show another one. What is left is comple
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,15 @@ from unrelu.auto.doubts import Doubts, contradicted
 from unrelu.auto.solving import CANONICAL
 from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.budget import phase
-from unrelu.base.tolerances import ROBUST_ALIKE, ROBUST_FITTED, ROBUST_ON_THE_WAY, ROBUST_ROUNDING
+from unrelu.base.tolerances import (
+    DOUBTS_ROUGH,
+    DOUBTS_ROUNDING,
+    ROBUST_ALIKE,
+    ROBUST_FITTED,
+    ROBUST_ON_THE_WAY,
+    ROBUST_ROUNDING,
+    ROBUST_SHARPER,
+)
 from unrelu.data.canonical import canonical_order
 from unrelu.data.mirrored import as_table
 from unrelu.data.observations import Observations
@@ -26,7 +34,7 @@ from unrelu.data.source import ArraySource
 from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.loop.run import run
 from unrelu.loop.stopping import MaxIterations, RelativeGradientNormBelow, StoppingRule
-from unrelu.model.losses import LOSSES, Loss
+from unrelu.model.losses import LOSSES, Loss, squared_loss
 from unrelu.problems.protocol import Point
 from unrelu.problems.psd import PSDProblem
 from unrelu.problems.rectangular import RectangularProblem
@@ -130,18 +138,38 @@ def _doubted(
 ) -> Doubts:
     fit = RobustFit(observations, loss, rng)
     rank = fit.rank_found() if rank is None else rank
-    factor = fit.at_rank(rank)
-    trusted, before = observations, Doubts.none()
-    corner = corner_of(loss)
-    found, impossible = contradicted(observations, trusted, factor, corner, also)
-    for _ in range(ROUNDS):
-        if found.same(before):
-            break
-        before = found
-        trusted = observations.without_entries(found.rows, found.cols)
-        factor = RobustFit(trusted, loss, rng).going_on(factor)
-        found, impossible = contradicted(observations, trusted, factor, corner, also)
+    asked = _Asked(observations, also, corner_of(loss))
+    factor, found, impossible = asked.settled(fit.at_rank(rank), loss, (Doubts.none(), Doubts.none()))
+    # Where all misfits tend to zero straight lines get there slowly, and what is slow looks wrong: squares of what is
+    # trusted find the last digits of exact data.
+    _, *again = asked.settled(factor, squared_loss(observations.limits), (found, impossible))
+    sharp = again[0].sigma < ROBUST_SHARPER * found.sigma
+    found, impossible = again if sharp else (found, impossible)
     return found.and_also(impossible)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What is asked again and again: what a fit contradicts, and what the fit is without it."""
+
+    observations: Observations
+    also: Places
+    corner: float
+
+    def settled(self, factor: Array, loss: Loss, known: tuple[Doubts, Doubts]) -> tuple[Array, Doubts, Doubts]:
+        """The fit, what it contradicts and what is known of impossible entries, once nothing changes any more."""
+        rough = DOUBTS_ROUGH if loss.distrusts else DOUBTS_ROUNDING[self.observations.dtype.name]
+        before, first = known[0], True
+        for _ in range(ROUNDS):
+            places = before.rows, before.cols
+            trusted = self.observations.without_entries(*places) if len(places[0]) else self.observations
+            if not (first and loss.distrusts):
+                factor = RobustFit(trusted, loss, np.random.default_rng(0)).going_on(factor)
+            found, impossible = contradicted(self.observations, trusted, factor, (self.corner, rough), self.also)
+            if found.same(before) and not first:
+                break
+            before, first = found, False
+        return factor, found, impossible
 
 
 class RobustFit:

@@ -10,8 +10,10 @@ import numpy as np
 from unrelu.auto.doubts import Doubts, contradicted
 from unrelu.auto.robust import corner_of, doubted, robust_of
 from unrelu.base.budget import OutOfTime, budget
+from unrelu.base.tolerances import DOUBTS_ROUGH
 from unrelu.data.left_out import Places, impossible_entries, values_at
 from unrelu.data.observations import Observations
+from unrelu.data.table_observations import table_observations
 from unrelu.data.terms import Terms
 from unrelu.model.losses import Censored
 from unrelu.results.completion import Completion
@@ -40,7 +42,7 @@ class Doubting:
     """
 
     def __init__(self, X: Any, terms: Terms, loss: Any, *, table: bool = False) -> None:
-        self.X, self.table, self.loss = X, table, robust_of(loss)
+        self.X, self.terms, self.table, self.loss = X, terms, table, robust_of(loss)
         self.impossible = None if self.loss is None else impossible_entries(X, terms, table=table)
         self.seconds = self.cpu_seconds = 0.0
         self.before: Observations | None = None
@@ -60,10 +62,16 @@ class Doubting:
             finally:
                 self.seconds, self.cpu_seconds = clock.spent, clock.cpu_spent
         self.before = observations
-        rest = (
-            observations.without_entries(self.doubts.rows, self.doubts.cols) if len(self.doubts.rows) else observations
-        )
-        return rest, Censored(self.loss.noise) if self.loss.noise_given else "auto"
+        return self._rest(observations), Censored(self.loss.noise) if self.loss.noise_given else "auto"
+
+    def _rest(self, observations: Observations) -> Observations:
+        """The observations read anew, without what is distrusted: as a completion will read them again."""
+        assert self.doubts is not None
+        places = self._in_matrix((self.doubts.rows, self.doubts.cols))
+        if not len(places[0]):
+            return observations
+        read = table_observations if self.table else Observations.of
+        return replace(read(self.X, self.terms, places), definite=observations.definite)
 
     def left(self, seconds: float | None) -> float | None:
         """How much of the time is left."""
@@ -91,7 +99,8 @@ class Doubting:
         also = self._also(observations)
         if completion.signs is not None or not (completion.symmetric or self.table) or not observations.norm > 0:
             return Doubts(*also, np.full(len(also[0]), np.inf))
-        found, wrong = contradicted(observations, observations, completion.factor, corner_of(self.loss), also)
+        scales = corner_of(self.loss), DOUBTS_ROUGH
+        found, wrong = contradicted(observations, observations, completion.factor, scales, also)
         return found.and_also(wrong)
 
     def _also(self, observations: Observations) -> Places:

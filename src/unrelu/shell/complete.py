@@ -69,7 +69,7 @@ Loss = Annotated[
     str,
     typer.Option(
         metavar=options.NAME,
-        help=f"What a misfit costs: auto, {', '.join(LOSSES)}. With huber a few entries may be wrong, which are named.",
+        help=f"What a misfit costs: auto, {', '.join(LOSSES)}; with huber a few entries may be wrong, which are named.",
         autocompletion=values_of("auto", *LOSSES),
     ),
 ]
@@ -167,17 +167,15 @@ def complete_command(
     limit, seconds = options.checked_threshold(threshold, no_threshold), options.checked_seconds(max_seconds)
     within, noise = options.checked_range(entry_range), options.checked_sigma(sigma)
     files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot, outliers_out)
-    inputs = (file, unknown, truth, limit, limits, weights, noise)
-    files.check([path for path in inputs if isinstance(path, Path)], as_json, loss)
+    files.check(_paths(file, unknown, truth, limit, limits, weights, noise), as_json, loss)
     how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
     brought = how.read(file).limited_by(limits, (threshold, seen))
     asked: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter)
     if named is None and brought.rectangular:
-        said = dict(structure=structure, weights=weights, sigma=sigma, truth=truth, tol=tol, fit=fit, pairs=pairs)
-        said |= dict(gaps=None if gaps == "censored" else gaps, sensitivity=sensitivity)
-        _refuse_without_rank(said | asked | dict(loss="auto" if loss == "huber" else loss))
-        terms = Asked(None, None if threshold is None else limit, seen, unknown, within, loss=loss)
-        terms = replace(terms, seed=rng, seconds=seconds)
+        others = dict(weights=weights, sigma=sigma, truth=truth, tol=tol, fit=fit, pairs=pairs)
+        others |= dict(gaps=None if gaps == "censored" else gaps, sensitivity=sensitivity)
+        _refuse_without_rank(dict(structure=structure) | others | asked)
+        terms = Asked(None, None if threshold is None else limit, seen, unknown, within, False, rng, seconds, loss)
         return table_completed(brought, files, terms, quiet=quiet, as_json=as_json)
     matrix, doubts = brought.matrix(), told(brought, None if unknown else limit, seen, quiet=quiet, as_json=as_json)
     asked |= dict(tol=_rule(method, tol, brought.read, seconds), **_beside(matrix, weights, noise, unknown, truth))
@@ -204,10 +202,16 @@ class _Wanted:
     as_json: bool
 
 
+def _paths(*said: Any) -> list[Path]:
+    """Files among what was said."""
+    return [path for path in said if isinstance(path, Path)]
+
+
 def _refuse_without_rank(said: dict[str, Any]) -> None:
     """Refuse what only a fit of a rank can obey."""
     for name, value in said.items():
-        if value is not None and value is not False and value != "auto":
+        known = value == "auto" or (name == "loss" and value == "huber")
+        if value is not None and value is not False and not known:
             option = f"--{name.replace('_', '-')}"
             option += f" {value}" if name == "structure" else ""
             raise InputError(

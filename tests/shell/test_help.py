@@ -75,7 +75,7 @@ def test_completion_is_said_in_a_line_and_no_option_of_the_list():
     [
         ("unrelu co", ["complete", "compare"]),
         ("unrelu complete --max", ["--max-iter", "--max-seconds"]),
-        ("unrelu complete --method g", ["gauss-newton", "gradient-descent", "gnmr"]),
+        ("unrelu complete --method g", ["gauss-newton", "gradient-descent", "gnmr", "gibbs"]),
         ("unrelu complete --seen b", ["below", "between"]),
         ("unrelu locate --loss c", ["censored"]),
         ("unrelu compare --stopping ", ["relative", "paper"]),

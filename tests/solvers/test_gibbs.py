@@ -77,7 +77,7 @@ def test_a_hidden_entry_below_its_limit():
 
 
 def test_a_gap_and_an_entry_of_which_nothing_is_known():
-    X = [[NAN, 1.2, NAN], [1.2, NAN, NAN], [NAN, NAN, NAN]]
+    X = [[NAN, 0.6, NAN], [0.6, NAN, NAN], [NAN, NAN, NAN]]
     unknown = np.zeros((3, 3), bool)
     unknown[1, 2] = unknown[2, 1] = True
 
@@ -85,7 +85,7 @@ def test_a_gap_and_an_entry_of_which_nothing_is_known():
         low, high = (-0.3 - u[0] * u[2]) / SIGMA, (0.7 - u[0] * u[2]) / SIGMA
         return np.log(norm.cdf(low) + norm.sf(high) + np.finfo(float).tiny)
 
-    expected = on_grid(lambda u: seen(u, 0, 1, 1.2) + outside(u), reach=9.0, points=121)
+    expected = on_grid(lambda u: seen(u, 0, 1, 0.6) + outside(u), reach=9.0, points=121)
     factors = sampled(problem_of(X, threshold=Limits(gap=(-0.3, 0.7), unknown=unknown)), 2500)
     agrees(factors, expected)
 

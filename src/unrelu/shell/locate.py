@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -156,7 +156,6 @@ def locate_command(
         file, layout=layout, header=header, labels=labels, missing=missing or (), repeats=sigma is not None
     )
     lower, upper = (None, None) if bounds is None else read_bounds(bounds, measured.names)
-    limited: dict[str, Any] = {} if seconds is None else {"max_seconds": seconds}
     with kept_warnings() as notes, watching(quiet or as_json) as watched:
         completion = complete_distances(
             measured.data,
@@ -173,16 +172,13 @@ def locate_command(
             tol=tol,
             rng=options.checked_seed(seed),
             names=shown_names(measured.names, as_json=as_json),
-            **limited,
+            max_seconds=seconds,
             **watched.options,
         )
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     files.write(completion, measured.names)
-    if as_json:
-        files.tell_programs(completion, notes)
-    else:
-        files.tell_people(completion, notes, quiet=quiet)
+    files.tell(completion, notes, quiet=quiet, as_json=as_json)
     return ended(completion.verdict, quiet)
 
 
@@ -244,6 +240,13 @@ class _Files:
                 from unrelu.show.plots import save_figure
 
                 save_figure(draw_map(completion), self.plot)
+
+    def tell(self, completion: DistanceCompletion, notes: list[str], *, quiet: bool, as_json: bool) -> None:
+        """What came out and where it is."""
+        if as_json:
+            self.tell_programs(completion, notes)
+        else:
+            self.tell_people(completion, notes, quiet=quiet)
 
     def tell_programs(self, completion: DistanceCompletion, notes: list[str]) -> None:
         """What came out and where it is, as JSON."""

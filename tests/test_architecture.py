@@ -72,7 +72,6 @@ MANY_PARAMETERS = {
     "unrelu.complete_distances.complete_distances": FRONT_DOOR,
     "unrelu.complete_rectangular.complete_rectangular": FRONT_DOOR,
     "unrelu.complete_table.complete_table": FRONT_DOOR,
-    "unrelu.diagnose.diagnose": FRONT_DOOR,
     "unrelu.rehearse.rehearse": FRONT_DOOR,
     "unrelu.estimators.distances.DistanceCompleter.__init__": SKLEARN,
     "unrelu.estimators.psd.PSDCompleter.__init__": SKLEARN,

@@ -1,6 +1,8 @@
 """Distances of which some are grossly wrong: found, left out and named, or said to be beyond judging."""
 
+from dataclasses import replace
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -9,11 +11,18 @@ from unrelu import DistanceCompleter, EdgeList, complete_distances
 from unrelu.base.errors import InputError
 from unrelu.data.planted import points_in_cube
 from unrelu.distances.alignment import deviation
+from unrelu.distances.candidate import Effort
+from unrelu.distances.consensus import Consensus
+from unrelu.distances.distrust import Trust
+from unrelu.distances.refine import Journal
 from unrelu.distances.regrouping import bent, regrouped, soft_points
 from unrelu.distances.reliability import checked, threshold
+from unrelu.distances.rigidity import GENERIC
+from unrelu.distances.search import Search
+from unrelu.distances.solve import Solved
 from unrelu.loop.history import Stop
 from unrelu.problems.distances import DistanceProblem
-from unrelu.problems.network import Misfit, Network
+from unrelu.problems.network import Misfit, Network, PairLimits
 from unrelu.results.distrusted import Distrusted
 
 
@@ -283,3 +292,57 @@ def test_loose_points_are_those_with_large_errors():
     error = np.array([1.0, 1.1, 0.9, 5.0, 1.0, 2.5])
     np.testing.assert_array_equal(soft_points(error, 1.0, np.arange(6)), [3, 5])
     np.testing.assert_array_equal(soft_points(error, 1.0, np.array([0, 1, 2])), [])
+
+
+# --- what takes the word back -------------------------------------------------------------------------------------
+
+
+def trust_in(truth, network, places, costs):
+    """What is believed where several starts ended as told, all ranges kept."""
+    search = Search(network, Misfit(absence=False), Effort(1e-9, 50), np.random.default_rng(0), Journal(1.0))
+    everything = np.ones(len(network.first), bool)
+    return Trust(search, Consensus(places, costs, 1e-3), everything, truth)
+
+
+def complete_graph(truth):
+    return network_of(truth, list(combinations(range(len(truth)), 2)))
+
+
+@pytest.mark.parametrize(("agreeing", "cost", "sure"), [(3, 1e3, True), (2, 1e3, False), (3, 5.0, False)])
+def test_several_starts_must_agree_on_a_point_and_none_that_is_as_good_may_differ(agreeing, cost, sure):
+    truth = points_in_cube(8, 2, rng=0)
+    network = complete_graph(truth)
+    elsewhere = truth.copy()
+    elsewhere[3] += 0.3
+    trust = trust_in(truth, network, [truth] * agreeing + [elsewhere], [0.0] * agreeing + [cost])
+    grade = np.full(8, GENERIC, np.int8)
+    found = trust.graded(Solved(truth, grade, "given", Stop.FITTED_TO_NOISE, noise=1e-3)).grade >= GENERIC
+    assert found[3] == sure
+    assert found[np.arange(8) != 3].all()
+
+
+def test_a_point_that_only_an_unchecked_range_holds_is_not_determined():
+    """Five ranges hold the last point, but four of them along one line: across it, one range decides alone."""
+    truth = points_in_cube(8, 2, rng=1)
+    line = np.column_stack([np.linspace(0, 1, 4), np.zeros(4)])
+    truth = np.vstack([truth + np.array([0, 1]), line, [[2.0, 0.0]]])
+    pairs = [*combinations(range(12), 2), *((k, 12) for k in range(8, 12)), (0, 12)]
+    network = network_of(truth, sorted(pairs))
+    trust = trust_in(truth, network, [truth] * 3, [0.0] * 3)
+    sure = trust._held(network, truth, 1e-6)
+    redundancy = checked(network, truth, np.ones(len(network.first), bool)).redundancy
+    last = (network.first == 0) & (network.second == 12)
+    assert redundancy[last][0] < 0.15
+    assert not sure[12]
+    assert sure[:12].all()
+
+
+def test_absence_says_nothing_of_pairs_with_limits():
+    truth = np.array([[0.0, 0], [1, 0], [0.5, 0.8]])
+    limits = PairLimits(np.array([1]), np.array([2]), np.array([0.0]), np.array([np.inf]))
+    network = replace(network_of(truth, [(0, 1)]), cutoff=2.0, limits=limits)
+    np.testing.assert_array_equal(network.heard(1), [0, 2])
+    np.testing.assert_array_equal(network.heard(0), [1])
+    assert limits.silent
+    assert not replace(limits, upper=np.array([3.0])).silent
+    assert not replace(limits, lower=np.array([0.1])).silent

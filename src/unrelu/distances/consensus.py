@@ -13,7 +13,7 @@ import numpy as np
 
 from unrelu.base.arrays import Floats, Indices
 from unrelu.base.budget import checkpoint, phase
-from unrelu.base.tolerances import CONSENSUS_SHARP, CONSENSUS_TOL
+from unrelu.base.tolerances import CONSENSUS_DAMPED, CONSENSUS_SHARP, CONSENSUS_STILL, CONSENSUS_TOL
 from unrelu.distances.paths import from_paths
 from unrelu.distances.refine import refine
 from unrelu.distances.reliability import WRONG
@@ -255,7 +255,8 @@ class Rays:
         along = apart / x[:, :, None]
         dim = places.shape[1]
         matrix = np.einsum("sk,ski,skj->sij", trust, along, along)
-        matrix += (1e-3 * np.trace(matrix, axis1=1, axis2=2)[:, None, None] / dim + 1e-12) * np.eye(dim)
+        stiffness = np.trace(matrix, axis1=1, axis2=2) / dim
+        matrix += (CONSENSUS_DAMPED * stiffness[:, None, None] + CONSENSUS_STILL) * np.eye(dim)
         pull = np.einsum("sk,ski->si", trust * gap, along)
         step: Floats = -np.linalg.solve(matrix, pull[:, :, None])[:, :, 0]
         limit = float(self.distance.max()) / np.maximum(np.linalg.norm(step, axis=1), 1e-300)

@@ -12,7 +12,7 @@ import numpy as np
 
 from unrelu.base.arrays import Bools, Floats
 from unrelu.base.budget import checkpoint
-from unrelu.base.tolerances import RELIABILITY_FREE, RELIABILITY_ZERO, UNCERTAINTY_SOLVED
+from unrelu.base.tolerances import RELIABILITY_DAMPED, RELIABILITY_FREE, RELIABILITY_ZERO, UNCERTAINTY_SOLVED
 from unrelu.distances.uncertainty import INVERTED, SAMPLES
 from unrelu.problems.laplacian import conjugate_gradients, dense_matrix, rigidity_rows, sparse_matrix
 from unrelu.problems.network import Forces, Misfit, Network, no_limits
@@ -93,7 +93,7 @@ def _sampled_shares(forces: Forces, rows: object, root: Floats, trusted: Bools, 
     everyone = np.arange(size)
     for _ in range(SAMPLES):
         pull = replace(forces, slope=own * rng.standard_normal(len(root)))
-        step = conjugate_gradients(matrix, pull.gradient(size), 1e-12, everyone, UNCERTAINTY_SOLVED)
+        step = conjugate_gradients(matrix, pull.gradient(size), RELIABILITY_DAMPED, everyone, UNCERTAINTY_SOLVED)
         total += (root * (rows @ step.ravel())) ** 2  # type: ignore[operator]
     share = total / SAMPLES
     return np.where(trusted, np.minimum(share, 1.0), share)

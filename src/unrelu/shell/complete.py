@@ -19,7 +19,7 @@ from unrelu.loop.history import Stop
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
 from unrelu.model.losses import LOSSES
 from unrelu.results.completion import Completion
-from unrelu.results.moved import Moved, moved_by_threshold
+from unrelu.results.moved import moved_by_threshold
 from unrelu.shell import options, outputs
 from unrelu.shell.answer import Answer
 from unrelu.shell.common import (
@@ -172,9 +172,8 @@ def complete_command(
     brought = how.read(file).limited_by(limits, (threshold, seen))
     asked: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter)
     if named is None and brought.rectangular:
-        others = dict(weights=weights, sigma=sigma, truth=truth, tol=tol, fit=fit, pairs=pairs)
-        others |= dict(gaps=None if gaps == "censored" else gaps, sensitivity=sensitivity)
-        _refuse_without_rank(dict(structure=structure) | others | asked)
+        others = dict(weights=weights, sigma=sigma, truth=truth, tol=tol, fit=fit, pairs=pairs, sensitivity=sensitivity)
+        _refuse_without_rank(dict(structure=structure, gaps=gaps) | others | asked)
         terms = Asked(None, None if threshold is None else limit, seen, unknown, within, False, rng, seconds, loss)
         return table_completed(brought, files, terms, quiet=quiet, as_json=as_json)
     matrix, doubts = brought.matrix(), told(brought, None if unknown else limit, seen, quiet=quiet, as_json=as_json)
@@ -182,11 +181,10 @@ def complete_command(
     asked |= dict(threshold=brought.read.limits or numbers_beside(matrix, limit), seen=seen, gaps=gaps, rng=rng)
     wanted = _Wanted(seconds, keep_undetermined, mask_out, pairs, structure, as_json)
     answer, notes = _answered(brought, named, asked | dict(entry_range=within), wanted, silent=quiet or as_json)
-    moved = None if not sensitivity else _moved(brought, named, asked, answer, wanted)
+    moved = _moved(brought, named, asked, answer, wanted) if sensitivity else []
     files.write(answer, matrix, fit=fit)
     files.tell(answer, brought.read, doubts + notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
-    if moved is not None and not quiet:
-        say(str(moved))
+    say_all(moved, quiet=quiet)
     return ended(answer.verdict, quiet)
 
 
@@ -210,7 +208,7 @@ def _paths(*said: Any) -> list[Path]:
 def _refuse_without_rank(said: dict[str, Any]) -> None:
     """Refuse what only a fit of a rank can obey."""
     for name, value in said.items():
-        known = value == "auto" or (name == "loss" and value == "huber")
+        known = value == "auto" or (name, value) in (("loss", "huber"), ("gaps", "censored"))
         if value is not None and value is not False and not known:
             option = f"--{name.replace('_', '-')}"
             option += f" {value}" if name == "structure" else ""
@@ -265,13 +263,19 @@ def _completed(brought: Brought, rank: int | None, asked: dict[str, Any], wanted
     return completion
 
 
-def _moved(brought: Brought, rank: int | None, asked: dict[str, Any], answer: Any, wanted: _Wanted) -> Moved:
+def _moved(brought: Brought, rank: int | None, asked: dict[str, Any], answer: Any, wanted: _Wanted) -> list[str]:
     """How much the answer hangs on the threshold."""
     shown = shown_table(brought.read, as_json=wanted.as_json)
     door = complete_rectangular if brought.rectangular else complete
     options_of = {name: value for name, value in asked.items() if name not in ("threshold", "gaps", "truth")}
     with kept_warnings():
-        return moved_by_threshold(door, shown, answer.completion, {"rank": rank, **options_of})
+        return [str(moved_by_threshold(door, shown, answer.completion, {"rank": rank, **options_of}))]
+
+
+def say_all(sentences: list[str], *, quiet: bool) -> None:
+    """Say something beside the report."""
+    for words in () if quiet else sentences:
+        say(words)
 
 
 def _rule(method: str, tol: float | None, table: Table, seconds: float | None) -> float | StoppingRule | None:

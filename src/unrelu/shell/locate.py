@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -190,14 +190,12 @@ def locate_command(
     """Find the positions of points from some of their distances, and say which of them the data fix."""
     _check_sigma(sigma)
     seconds = options.checked_seconds(max_seconds)
-    told = PointFile(
-        file, cutoff, layout, header, labels, tuple(missing or ()), sigma is not None, atoms, chains, model, probability
-    )
+    read_as = (layout, header, labels, tuple(missing or ()), sigma is not None)
+    told = PointFile(file, cutoff, *read_as, atoms, chains, model, probability)
     count, loss = wanted_dim(dim, told), _chosen_loss(loss, robust, outliers_out)
     files = _Files(output, plot, outliers_out)
     files.check(count, [path for path in (file, anchors, bounds) if path is not None])
     known = told.read(bounds)
-    limited: dict[str, Any] = {} if seconds is None else {"max_seconds": seconds}
     with kept_warnings() as notes, watching(quiet or as_json) as watched:
         completion = complete_distances(
             known.data,
@@ -214,16 +212,13 @@ def locate_command(
             tol=tol,
             rng=options.checked_seed(seed),
             names=shown_names(known.names, as_json=as_json),
-            **limited,
+            max_seconds=seconds,
             **watched.options,
         )
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     files.write(completion, known.names)
-    if as_json:
-        files.tell_programs(completion, known, notes)
-    else:
-        files.tell_people(completion, known, notes, quiet=quiet)
+    files.tell(completion, known, notes, quiet=quiet, as_json=as_json)
     return ended(completion.verdict, quiet)
 
 
@@ -293,6 +288,15 @@ class _Files:
                 from unrelu.show.plots import save_figure
 
                 save_figure(draw_map(completion), self.plot)
+
+    def tell(
+        self, completion: DistanceCompletion, known: Known, notes: list[str], *, quiet: bool, as_json: bool
+    ) -> None:
+        """What came out and where it is."""
+        if as_json:
+            self.tell_programs(completion, known, notes)
+        else:
+            self.tell_people(completion, known, notes, quiet=quiet)
 
     def tell_programs(self, completion: DistanceCompletion, known: Known, notes: list[str]) -> None:
         """What came out and where it is, as JSON."""

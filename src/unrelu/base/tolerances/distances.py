@@ -175,6 +175,8 @@ DIMENSION_NEARLY, DIMENSION_EXACT = 1e-3, 1e-12
 RELIABILITY_ZERO = 1e-10
 # A range that such a motion changes by this share, squared, is left free by the others.
 RELIABILITY_FREE = 1e-8
+# Motions of the whole have no stiffness; this share of the mean one keeps equations solvable.
+RELIABILITY_DAMPED = 1e-12
 
 # --- distances.consensus ---------------------------------------------------------------------------------------------
 
@@ -184,3 +186,6 @@ CONSENSUS_TOL = 1e-6
 CONSENSUS_SHARP = 1e-12
 # Two starts have a point at the same place if it is nearer than this share of a typical distance.
 CONSENSUS_SAME = 1e-4
+# Shares of the mean stiffness that are added, so that a point which few ranges hold takes no wild step; and where no
+# range counts, so that it takes none.
+CONSENSUS_DAMPED, CONSENSUS_STILL = 1e-3, 1e-12

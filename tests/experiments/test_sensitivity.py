@@ -94,6 +94,9 @@ def test_tables_have_the_medians_of_the_trials(found):
     assert line["wrong side"] == pytest.approx(np.median([r["error"] for r in rows]))
     assert {"−0.3", "0", "+0.3"} <= set(threshold.columns)
     assert {"0%", "50%"} <= set(gaps.columns)
+    first = dict(zip(gaps.columns, gaps.rows[0], strict=True))
+    assert (first["loss"], first["start"]) == (line["loss"], line["start"])
+    assert first["0%"] == line["0"] < 1e-9  # no gap is random: told the truth
     assert sum(row[every.columns.index("trials")] for row in every.rows) == len(found.rows)
 
 

@@ -39,7 +39,6 @@ from unrelu.shell.help import values_of
 from unrelu.shell.numbers import numbers_beside
 from unrelu.shell.posteriors import PosteriorAnswer
 from unrelu.shell.reading import Brought, HowToRead
-from unrelu.shell.streams import say
 from unrelu.shell.table import Asked, table_completed
 from unrelu.shell.tables import TableAnswer
 from unrelu.solvers import METHODS, SAMPLERS, Solver
@@ -162,10 +161,9 @@ def complete_command(
     as_json: options.AsJson = False,
 ) -> int:
     """Complete a matrix from the entries beyond a threshold: a symmetric one, or a table; no rank is needed."""
-    named, rng = options.checked_rank(rank), options.checked_seed(seed)
     options.refuse_two_limits(limits, threshold, no_threshold, seen)
+    named, rng, within, noise = _checked(rank, seed, entry_range, sigma)
     limit, seconds = options.checked_threshold(threshold, no_threshold), options.checked_seconds(max_seconds)
-    within, noise = options.checked_range(entry_range), options.checked_sigma(sigma)
     files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot, outliers_out)
     files.check(_paths(file, unknown, truth, limit, limits, weights, noise), as_json, loss)
     how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
@@ -177,14 +175,12 @@ def complete_command(
         terms = Asked(None, None if threshold is None else limit, seen, unknown, within, False, rng, seconds, loss)
         return table_completed(brought, files, terms, quiet=quiet, as_json=as_json)
     matrix, doubts = brought.matrix(), told(brought, None if unknown else limit, seen, quiet=quiet, as_json=as_json)
-    asked |= dict(tol=_rule(method, tol, brought.read, seconds), **_beside(matrix, weights, noise, unknown, truth))
-    asked |= dict(threshold=brought.read.limits or numbers_beside(matrix, limit), seen=seen, gaps=gaps, rng=rng)
-    wanted = _Wanted(seconds, keep_undetermined, mask_out, pairs, structure, as_json)
-    answer, notes = _answered(brought, named, asked | dict(entry_range=within), wanted, silent=quiet or as_json)
-    moved = _moved(brought, named, asked, answer, wanted) if sensitivity else []
+    asked |= dict(tol=_rule(method, tol, brought.read, seconds), seen=seen, gaps=gaps, rng=rng, entry_range=within)
+    asked |= _beside(matrix, brought.read.limits or limit, (weights, noise), unknown, truth)
+    wanted = _Wanted(seconds, keep_undetermined, mask_out, pairs, structure, as_json, sensitivity)
+    answer, notes = _answered(brought, named, asked, wanted, silent=quiet or as_json)
     files.write(answer, matrix, fit=fit)
     files.tell(answer, brought.read, doubts + notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
-    say_all(moved, quiet=quiet)
     return ended(answer.verdict, quiet)
 
 
@@ -198,6 +194,7 @@ class _Wanted:
     pairs: str
     structure: str | None
     as_json: bool
+    sensitivity: bool = False
 
 
 def _paths(*said: Any) -> list[Path]:
@@ -227,6 +224,7 @@ def _answered(
         completion = _completed(
             brought, rank, asked | dict(watched.of_many if rank is None else watched.options), wanted
         )
+        notes += _moved(brought, rank, asked, completion, wanted) if wanted.sensitivity else []
         if completion.posterior is not None:
             return PosteriorAnswer.of(completion, wanted.keep), notes
         if completion.forecasts:
@@ -237,15 +235,27 @@ def _answered(
 
 
 def _beside(
-    matrix: Square, weights: Path | None, noise: float | Path | None, unknown: Path | None, truth: Path | None
+    matrix: Square,
+    limit: Any,
+    numbers: tuple[Path | None, float | Path | None],
+    unknown: Path | None,
+    truth: Path | None,
 ) -> dict[str, Any]:
-    """What other files say of the entries, or one number of their noise."""
+    """What other files say of the entries, or one number of all: where they go unseen, their weights and their noise."""
+    weights, noise = numbers
     return dict(
+        threshold=numbers_beside(matrix, limit),
         weights=numbers_beside(matrix, weights, "--weights", "weight"),
         sigma=numbers_beside(matrix, noise, "--sigma", "sigma"),
         unknown=mask_beside(matrix, unknown),
         truth=values_beside(matrix, truth),
     )
+
+
+def _checked(rank: str, seed: int, entry_range: str | None, sigma: str | None) -> tuple[Any, ...]:
+    """Rank, seed, range and noise, as they are asked for."""
+    within, noise = options.checked_range(entry_range), options.checked_sigma(sigma)
+    return options.checked_rank(rank), options.checked_seed(seed), within, noise
 
 
 def _completed(brought: Brought, rank: int | None, asked: dict[str, Any], wanted: _Wanted) -> Completion:
@@ -263,19 +273,13 @@ def _completed(brought: Brought, rank: int | None, asked: dict[str, Any], wanted
     return completion
 
 
-def _moved(brought: Brought, rank: int | None, asked: dict[str, Any], answer: Any, wanted: _Wanted) -> list[str]:
+def _moved(brought: Brought, rank: int | None, asked: dict[str, Any], found: Completion, wanted: _Wanted) -> list[str]:
     """How much the answer hangs on the threshold."""
     shown = shown_table(brought.read, as_json=wanted.as_json)
     door = complete_rectangular if brought.rectangular else complete
     options_of = {name: value for name, value in asked.items() if name not in ("threshold", "gaps", "truth")}
     with kept_warnings():
-        return [str(moved_by_threshold(door, shown, answer.completion, {"rank": rank, **options_of}))]
-
-
-def say_all(sentences: list[str], *, quiet: bool) -> None:
-    """Say something beside the report."""
-    for words in () if quiet else sentences:
-        say(words)
+        return [str(moved_by_threshold(door, shown, found, {"rank": rank, **options_of}))]
 
 
 def _rule(method: str, tol: float | None, table: Table, seconds: float | None) -> float | StoppingRule | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -188,8 +188,7 @@ def locate_command(
     as_json: options.AsJson = False,
 ) -> int:
     """Find the positions of points from some of their distances, and say which of them the data fix."""
-    _check_sigma(sigma)
-    seconds = options.checked_seconds(max_seconds)
+    sigma, seconds = _checked_sigma(sigma), options.checked_seconds(max_seconds)
     read_as = (layout, header, labels, tuple(missing or ()), sigma is not None)
     told = PointFile(file, cutoff, *read_as, atoms, chains, model, probability)
     count, loss = wanted_dim(dim, told), _chosen_loss(loss, robust, outliers_out)
@@ -231,9 +230,10 @@ def _chosen_loss(loss: str, robust: bool, outliers_out: Path | None) -> str:
     return ROBUST if robust else loss
 
 
-def _check_sigma(sigma: float | None) -> None:
+def _checked_sigma(sigma: float | None) -> float | None:
     if sigma is not None and not sigma > 0:
         raise InputError(f"--sigma must be a positive number, got {sigma:g}; leave it out to have it estimated")
+    return sigma
 
 
 def _named_dim(count: int | str) -> int:

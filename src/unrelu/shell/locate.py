@@ -173,13 +173,11 @@ def locate_command(
     as_json: options.AsJson = False,
 ) -> int:
     """Find the positions of points from some of their distances, and say which of them the data fix."""
-    _check_sigma(sigma)
     seconds = options.checked_seconds(max_seconds)
     told = PointFile(
         file, cutoff, layout, header, labels, tuple(missing or ()), sigma is not None, atoms, chains, model, probability
     )
-    count = wanted_dim(dim, told)
-    files = _Files(output, plot)
+    count, files = wanted_dim(dim, told), _Files(output, plot)
     files.check(count, [path for path in (file, anchors, bounds) if path is not None])
     known = told.read(bounds)
     limited: dict[str, Any] = {} if seconds is None else {"max_seconds": seconds}
@@ -187,11 +185,9 @@ def locate_command(
         completion = complete_distances(
             known.data,
             count,
-            cutoff=known.cutoff,
+            **known.limits,
             squared=squared,
-            sigma=sigma,
-            lower=known.lower,
-            upper=known.upper,
+            sigma=_checked_sigma(sigma),
             anchors=None if anchors is None else read_anchors(anchors, known.names, _named_dim(count)),
             loss=loss,
             start=start,
@@ -205,16 +201,14 @@ def locate_command(
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     files.write(completion, known.names)
-    if as_json:
-        files.tell_programs(completion, known, notes)
-    else:
-        files.tell_people(completion, known, notes, quiet=quiet)
+    files.tell(completion, known, notes, "json" if as_json else "nothing" if quiet else "words")
     return ended(completion.verdict, quiet)
 
 
-def _check_sigma(sigma: float | None) -> None:
+def _checked_sigma(sigma: float | None) -> float | None:
     if sigma is not None and not sigma > 0:
         raise InputError(f"--sigma must be a positive number, got {sigma:g}; leave it out to have it estimated")
+    return sigma
 
 
 def _named_dim(count: int | str) -> int:
@@ -262,7 +256,7 @@ class _Files:
 
                 save_figure(draw_map(completion), self.plot)
 
-    def tell_programs(self, completion: DistanceCompletion, known: Known, notes: list[str]) -> None:
+    def _tell_programs(self, completion: DistanceCompletion, known: Known, notes: list[str]) -> None:
         """What came out and where it is, as JSON."""
         about = {**completion.summary(), "explanation": completion.explain()}
         about |= {"read": list(known.words), "truth": known.off(completion)}
@@ -270,10 +264,13 @@ class _Files:
         about |= {"output": str(self.output), "plot": plot, "warnings": notes}
         deliver(json.dumps(about), f"{self.output} is written")
 
-    def tell_people(self, completion: DistanceCompletion, known: Known, notes: list[str], *, quiet: bool) -> None:
-        """What came out and where it is, in words; if ``quiet``, only what is wrong with it."""
+    def tell(self, completion: DistanceCompletion, known: Known, notes: list[str], how: str) -> None:
+        """What came out and where it is: as ``json``, in ``words``, or ``nothing`` but what is wrong with it."""
+        if how == "json":
+            self._tell_programs(completion, known, notes)
+            return
         warn(notes)
-        if quiet:
+        if how == "nothing":
             return
         seconds = completion.history[-1].seconds if len(completion.history) else 0.0
         told = [*known.words, for_shells(completion.explain()), *_beside_truth(known.off(completion))]

@@ -25,6 +25,8 @@ Fit = Callable[[int, Floats | None], Located]
 LOOKED = (Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK, Stop.STATIONARY)
 # A gain this near to its limit, from either side, is a close call.
 CLOSE = 1.5
+# Noise beyond this share of a typical distance is rare.
+GROSS = 0.1
 # Of more points, one dimension less is not tried only to be told how much worse it is.
 MANY = 2000
 # Once the time is over: enough to be told that nothing was found.
@@ -159,9 +161,13 @@ class _Climb:
             above = self._lower(self.ladder.above(below))
             below = self._lower(self.ladder.under(above))  # a fold may open in one more dimension
             self.gains[self.dim] = gain = self.ladder.gain(below, above)
-            if below.exact or not (gain.needed or (above.exact and not gain.told)):
+            if below.exact or not (gain.needed or (above.exact and self._gross(below))):
                 break
             self.dim += 1
+
+    def _gross(self, trial: Trial) -> bool:
+        """Whether a misfit is larger than people measure: where nothing else tells, that is a missing dimension."""
+        return trial.squares > GROSS**2 * max(trial.freedom, 1)  # in units of the typical distance
 
     def _down(self, located: Located) -> Located:
         """Exact distances that fit after a climb may fit below as well, once that is known where to look."""
@@ -227,7 +233,7 @@ class _Climb:
         gain = self.gains[self.dim - 1]
         misfits = [np.sqrt(one.squares / max(one.freedom, 1)) * self.ladder.unit for one in (below, here)]
         words = f"; the best of {_dims(below.dim)} misses {_them(misfits)}"
-        close = gain.told and gain.gain < CLOSE * gain.limit and not here.exact
+        close = not here.exact and (not gain.told or gain.gain < CLOSE * gain.limit)
         return (words + ", which is a close call" if close else words), below.dim if close else None
 
     def _tried(self) -> tuple[DimensionFit, ...]:

@@ -35,8 +35,9 @@ __all__ = ["Gain", "Ladder", "Trial"]
 
 # Gains that are this many times those of the rehearsals, and of chance, are no noise.
 BEYOND_NOISE = 2.5
-# So many times chance, noise gains in no rehearsal, and none is held.
-FAR = 20.0
+# So many times chance, noise gains in no rehearsal, and none is held. Where chance itself is larger than this, too few
+# distances are to spare to tell, and what noise gains as rarely as the second is preferred.
+FAR, NOW_AND_THEN = 20.0, 0.05
 # How often noise is rehearsed: its gain hardly varies among many points.
 REHEARSALS, MANY_POINTS, REHEARSALS_OF_MANY = 3, 500, 1
 # Of a descent, and of a further one where the distances look exact.
@@ -81,21 +82,19 @@ class Gain:
     ----------
     gain : float
     limit : float
-        Beyond this it is not noise; infinite where no distance is to spare that could tell.
+        Beyond this it is not noise.
+    told : bool
+        Whether enough distances are to spare to tell; else the limit is one that noise passes now and then.
     """
 
     gain: float
     limit: float
+    told: bool = True
 
     @property
     def needed(self) -> bool:
         """Whether the additional dimension is there."""
         return self.gain > self.limit
-
-    @property
-    def told(self) -> bool:
-        """Whether the data could tell."""
-        return bool(np.isfinite(self.limit))
 
 
 class Ladder:
@@ -177,12 +176,14 @@ class Ladder:
 
         more = below.freedom - above.freedom
         if more < 1 or (above.freedom < 1 and self.noise is None):
-            return Gain(0.0, np.inf)
+            return Gain(0.0, np.inf, told=False)
         known = self.noise is not None
         chance = _chance(more) if known else float(fdtri(more, above.freedom, 1 - EVIDENCE_CHANCE))
         gain = self._gain(below, above, more)
         if gain > FAR * chance:
             return Gain(gain, FAR * chance)
+        if chance > FAR:
+            return Gain(gain, float(fdtri(more, above.freedom, 1 - NOW_AND_THEN)), told=False)
         return Gain(gain, BEYOND_NOISE * max(self._rehearsed(below, more), 1.0) * chance)
 
     def _gain(self, below: Trial, above: Trial, more: int) -> float:

@@ -162,8 +162,8 @@ def complete_command(
 ) -> int:
     """Complete a matrix from the entries beyond a threshold: a symmetric one, or a table; no rank is needed."""
     options.refuse_two_limits(limits, threshold, no_threshold, seen)
-    named, rng, within, noise = _checked(rank, seed, entry_range, sigma)
     limit, seconds = options.checked_threshold(threshold, no_threshold), options.checked_seconds(max_seconds)
+    named, rng, within, noise = _checked(rank, seed, entry_range, sigma)
     files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot, outliers_out)
     files.check(_paths(file, unknown, truth, limit, limits, weights, noise), as_json, loss)
     how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
@@ -241,7 +241,7 @@ def _beside(
     unknown: Path | None,
     truth: Path | None,
 ) -> dict[str, Any]:
-    """What other files say of the entries, or one number of all: where they go unseen, their weights and their noise."""
+    """What files, or one number, say of the entries: where they go unseen, their weights and their noise."""
     weights, noise = numbers
     return dict(
         threshold=numbers_beside(matrix, limit),

@@ -199,11 +199,9 @@ def locate_command(
         completion = complete_distances(
             known.data,
             count,
-            cutoff=known.cutoff,
+            **known.limits,
             squared=squared,
-            sigma=sigma,
-            lower=known.lower,
-            upper=known.upper,
+            sigma=_checked_sigma(sigma),
             anchors=None if anchors is None else read_anchors(anchors, known.names, _named_dim(count)),
             loss=loss,
             start=start,
@@ -217,7 +215,7 @@ def locate_command(
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     files.write(completion, known.names)
-    files.tell(completion, known, notes, quiet=quiet, as_json=as_json)
+    files.tell(completion, known, notes, "json" if as_json else "nothing" if quiet else "words")
     return ended(completion.verdict, quiet)
 
 
@@ -289,16 +287,7 @@ class _Files:
 
                 save_figure(draw_map(completion), self.plot)
 
-    def tell(
-        self, completion: DistanceCompletion, known: Known, notes: list[str], *, quiet: bool, as_json: bool
-    ) -> None:
-        """What came out and where it is."""
-        if as_json:
-            self.tell_programs(completion, known, notes)
-        else:
-            self.tell_people(completion, known, notes, quiet=quiet)
-
-    def tell_programs(self, completion: DistanceCompletion, known: Known, notes: list[str]) -> None:
+    def _tell_programs(self, completion: DistanceCompletion, known: Known, notes: list[str]) -> None:
         """What came out and where it is, as JSON."""
         about = {**completion.summary(), "explanation": completion.explain()}
         about |= {"read": list(known.words), "truth": known.off(completion)}
@@ -306,10 +295,13 @@ class _Files:
         about |= {"output": str(self.output), "plot": plot, "outliers": outliers, "warnings": notes}
         deliver(json.dumps(about), f"{self.output} is written")
 
-    def tell_people(self, completion: DistanceCompletion, known: Known, notes: list[str], *, quiet: bool) -> None:
-        """What came out and where it is, in words; if ``quiet``, only what is wrong with it."""
+    def tell(self, completion: DistanceCompletion, known: Known, notes: list[str], how: str) -> None:
+        """What came out and where it is: as ``json``, in ``words``, or ``nothing`` but what is wrong with it."""
+        if how == "json":
+            self._tell_programs(completion, known, notes)
+            return
         warn(notes)
-        if quiet:
+        if how == "nothing":
             return
         seconds = completion.history[-1].seconds if len(completion.history) else 0.0
         told = [*known.words, for_shells(completion.explain()), *_beside_truth(known.off(completion))]

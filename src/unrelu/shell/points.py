@@ -56,6 +56,11 @@ class Known:
     truth: Floats | None = None
     words: tuple[str, ...] = ()
 
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What is known of distances that were not measured."""
+        return {"cutoff": self.cutoff, "lower": self.lower, "upper": self.upper}
+
     def off(self, completion: DistanceCompletion) -> dict[str, Any] | None:
         """How far the points lie from the truth, each component laid upon it, mirror images allowed; None without."""
         if self.truth is None or completion.dim != self.truth.shape[1]:

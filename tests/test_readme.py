@@ -55,7 +55,7 @@ def test_the_page_on_certificates_prints_what_it_says(capsys):
     assert printed[-1] in page
 
 
-@pytest.mark.parametrize("name", ["files.md", "indefinite.md", "noise.md", "tables.md"])
+@pytest.mark.parametrize("name", ["files.md", "indefinite.md", "noise.md", "outliers.md", "tables.md"])
 def test_pages_print_what_they_say(name, capsys):
     page = (ROOT / "docs" / name).read_text()
     for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):

@@ -56,7 +56,7 @@ def test_the_page_on_certificates_prints_what_it_says(capsys):
     assert printed[-1] in page
 
 
-@pytest.mark.parametrize("name", ["files.md", "indefinite.md", "noise.md", "tables.md"])
+@pytest.mark.parametrize("name", ["files.md", "indefinite.md", "noise.md", "outliers.md", "tables.md"])
 def test_pages_print_what_they_say(name, capsys):
     if name == "files.md":
         pytest.importorskip("gemmi")

@@ -31,8 +31,8 @@ class GradientDescent(Solver[_State]):
     ----------
     step_size : float, optional
         η. The paper does not state it. Default: 1/max(‖M_Ω‖₂, ‖U₀‖₂²) with the starting factor U₀, which is safe on
-        Gaussian factors; the step for the gradient as printed, (Z + Zᵀ)U, is half of that. A step that is too long
-        diverges, and the verdict says so.
+        Gaussian factors, over twice the stiffness of the loss, which is ½ for squares; the step for the gradient as
+        printed, (Z + Zᵀ)U, is half of that. A step that is too long diverges, and the verdict says so.
     stopping : {"relative", "paper"}
         "paper": ‖∇F‖_F ≤ 1e-4, in the units of the data to the power 3/2.
 
@@ -75,6 +75,7 @@ class GradientDescent(Solver[_State]):
         return _State(problem.evaluate(left), {"step": step}, None, step)
 
     def step(self, problem: PSDProblem, state: _State) -> _State:
-        """One gradient step."""
-        factor = state.point.factor - problem.dtype.type(state.step) * state.point.gradient
+        """One gradient step; by default as much shorter as the loss is stiffer than squares."""
+        stiff = 1.0 if self.step_size is not None else 2 * getattr(problem, "stiffness", 0.5)
+        factor = state.point.factor - problem.dtype.type(state.step / stiff) * state.point.gradient
         return _State(problem.evaluate(factor), state.details, None, state.step)

@@ -77,7 +77,7 @@ def off(instance: Instance, answer: Answer) -> Floats:
     """How far each entry is from the truth, 1 being as far as is still right; for noisy distances each point."""
     assert answer.values is not None
     with np.errstate(invalid="ignore", divide="ignore"):
-        if not instance.noise:
+        if not instance.noise and not instance.wrong:
             return np.abs(answer.values - instance.truth) / instance.close
         if answer.errors is None:
             return np.zeros_like(instance.truth)
@@ -117,7 +117,10 @@ def _places_off(instance: Instance, answer: Answer) -> Floats:
         A, B = A - A.mean(axis=0), B - B.mean(axis=0)
         left, _, right = np.linalg.svd(A.T @ B)
         gaps = np.abs(A @ left @ right - B)
-        worst[rows] = (gaps / (limit(answer.freedom) * np.linalg.norm(errors, axis=1, keepdims=True))).max(axis=1)
+        room = limit(answer.freedom) * np.linalg.norm(errors, axis=1, keepdims=True)
+        if instance.wrong:  # what is left may be exact
+            room = room + instance.close / instance.scale
+        worst[rows] = (gaps / room).max(axis=1)
     return np.maximum(worst[:, None], worst)
 
 
@@ -154,8 +157,9 @@ def _wrong(instance: Instance, answer: Answer) -> str | None:
     if not far.size or not far.max() > 1:
         return None
     i, j = np.unravel_index(int(np.argmax(far)), far.shape)
-    unit = "standard errors" if instance.noise else "of max|M|"
-    much = far.max() * (allowed(answer) if instance.noise else instance.close / instance.scale)
+    measured = instance.noise > 0 or instance.wrong
+    unit = "standard errors" if measured else "of max|M|"
+    much = far.max() * (allowed(answer) if measured else instance.close / instance.scale)
     return f"entry ({i}, {j}) of {int((far > 1).sum())} is off by {much:.2g} {unit}, {answer.code}"
 
 
@@ -174,7 +178,7 @@ def wrong_not_converged(instance: Instance, answer: Answer) -> str | None:
 @check
 def entry(instance: Instance, answer: Answer) -> str | None:
     """An entry called generic or proved, outside the determined rows, and written wrong."""
-    if instance.noise or answer.entry_levels is None or answer.filled is None:
+    if instance.noise or instance.wrong or answer.entry_levels is None or answer.filled is None:
         return None
     sure = instance.seen | instance.seen.T
     if instance.consistent:
@@ -236,7 +240,7 @@ def bounds(instance: Instance, answer: Answer) -> str | None:
 @check
 def misfit(instance: Instance, answer: Answer) -> str | None:
     """Converged without noise while a seen entry is not met."""
-    if instance.noise or not answer.converged or answer.values is None:
+    if instance.noise or instance.wrong or not answer.converged or answer.values is None:
         return None
     gaps = np.abs(np.where(instance.seen, answer.values - instance.values(), 0.0))
     worst = float(gaps.max())

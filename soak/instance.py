@@ -64,6 +64,7 @@ class Instance:
     about: dict[str, Any] = field(default_factory=dict)
     companion: str = ""
     unit: float = 1.0
+    wrong: bool = False  # whether some of the data are grossly wrong, which an answer may take for noise
     kind: str = ""
     name: str = ""
     signs: Any = 1.0  # of the columns of an indefinite matrix
@@ -86,7 +87,7 @@ class Instance:
     @property
     def exact(self) -> bool:
         """Whether there is no noise and no contradiction, so that the truth fits to rounding."""
-        return self.noise == 0 and self.consistent
+        return self.noise == 0 and self.consistent and not self.wrong
 
     @property
     def scale(self) -> float:

@@ -63,7 +63,15 @@ def heard(rng: np.random.Generator, points: Floats, cutoff: float, wrong: float 
     about |= {"n": len(points), "cutoff": cutoff, "told": told, "sigma": sigma, "known": known}
     about["neighbours"] = round(degree, 2)
     return Instance(
-        DISTANCES, np.where(given, values, np.nan), squareform(gaps), seen, options, points, sigma / size, about=about
+        DISTANCES,
+        np.where(given, values, np.nan),
+        squareform(gaps),
+        seen,
+        options,
+        points,
+        sigma / size,
+        about=about,
+        wrong=wrong > 0,
     )
 
 

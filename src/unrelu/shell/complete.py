@@ -161,9 +161,8 @@ def complete_command(
     as_json: options.AsJson = False,
 ) -> int:
     """Complete a matrix from the entries beyond a threshold: a symmetric one, or a table; no rank is needed."""
-    options.refuse_two_limits(limits, threshold, no_threshold, seen)
-    limit, seconds = options.checked_threshold(threshold, no_threshold), options.checked_seconds(max_seconds)
-    named, rng, within, noise = _checked(rank, seed, entry_range, sigma)
+    limit = options.threshold_beside(limits, threshold, no_threshold, seen)
+    named, rng, within, noise, seconds = _checked(rank, seed, entry_range, sigma, max_seconds)
     files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot, outliers_out)
     files.check(_paths(file, unknown, truth, limit, limits, weights, noise), as_json, loss)
     how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
@@ -252,10 +251,10 @@ def _beside(
     )
 
 
-def _checked(rank: str, seed: int, entry_range: str | None, sigma: str | None) -> tuple[Any, ...]:
-    """Rank, seed, range and noise, as they are asked for."""
+def _checked(rank: str, seed: int, entry_range: str | None, sigma: str | None, seconds: Any) -> tuple[Any, ...]:
+    """Rank, seed, range, noise and seconds, as they are asked for."""
     within, noise = options.checked_range(entry_range), options.checked_sigma(sigma)
-    return options.checked_rank(rank), options.checked_seed(seed), within, noise
+    return options.checked_rank(rank), options.checked_seed(seed), within, noise, options.checked_seconds(seconds)
 
 
 def _completed(brought: Brought, rank: int | None, asked: dict[str, Any], wanted: _Wanted) -> Completion:

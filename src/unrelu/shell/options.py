@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -167,6 +167,12 @@ def refuse_two_limits(limits: Path | None, threshold: str | None, no_threshold: 
     said = said if threshold is None else f"--threshold {printable(threshold)}"
     if limits is not None and said is not None:
         raise InputError(f"--limits and {said} both say where missing entries lie; give one of them")
+
+
+def threshold_beside(limits: Path | None, threshold: str | None, no_threshold: bool, seen: str) -> Any:
+    """What :func:`checked_threshold` says, where no file with limits says something else."""
+    refuse_two_limits(limits, threshold, no_threshold, seen)
+    return checked_threshold(threshold, no_threshold)
 
 
 def checked_sigma(sigma: str | None) -> float | Path | None:

@@ -407,7 +407,7 @@ FRAME = pd.DataFrame(GOOD, index=["a", "b"], columns=["b", "a"])
         ),
         (
             dict(X=GOOD, loss="onesided"),
-            r"unknown loss 'onesided'; did you mean 'one-sided'? accepted: auto, censored, observed, one-sided",
+            r"unknown loss 'onesided'; did you mean 'one-sided'? accepted: auto, censored, huber, observed, one-sided",
         ),
         (dict(X=GOOD, start=np.ones((2, 2))), r"start must have shape (n, rank) = (2, 1), got (2, 2)"),
         (dict(X=GOOD, start=np.full((2, 1), nan)), r"start must be finite and real, got NaN"),
@@ -458,7 +458,7 @@ FRAME = pd.DataFrame(GOOD, index=["a", "b"], columns=["b", "a"])
         (dict(X=GOOD, method=unrelu.GaussNewton), r"write GaussNewton() instead of the class"),
         (
             dict(X=GOOD, loss=np.ones(2)),
-            r"loss must be one of auto, observed, one-sided, censored, or a Loss; got ndarray",
+            r"loss must be one of auto, observed, one-sided, censored, huber, or a Loss; got ndarray",
         ),
         (dict(X=GOOD, seen=np.ones(2)), r"unknown side seen"),
         (dict(X=GOOD, rng=True), r"rng must be an integer ≥ 0, a numpy Generator or None, got True"),

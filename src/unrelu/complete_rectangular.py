@@ -227,7 +227,7 @@ def _warn_of_empty(observations: Observations) -> None:
     if named:
         fact = f"nothing was seen of {' and '.join(named)}"
         how = "completed as well as may be, which the data do not determine"
-        warnings.warn(CompletionWarning(f"{fact}; {how}"), stacklevel=4)
+        warnings.warn(CompletionWarning(f"{fact}; {how}"), stacklevel=5)
 
 
 def _completion(task: Task, attempts: Attempts) -> RectangularCompletion:

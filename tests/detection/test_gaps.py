@@ -184,8 +184,18 @@ def test_what_cannot_be_meant_is_refused(options, words):
 
 def test_everything_seen_leaves_nothing_to_tell_a_level_by():
     U = np.random.default_rng(0).standard_normal((30, 2))
+    found = unrelu.complete(U @ U.T, 2, gaps="auto", threshold="auto", rng=0)
+    assert "nothing is missing that could show a threshold" in found.verdict.reason
     with pytest.raises(InputError, match="0 unseen entries"):
-        unrelu.complete(U @ U.T, 2, gaps="auto", threshold="auto", rng=0)
+        unrelu.complete(U @ U.T, 2, gaps="curve", rng=0)
+
+
+def test_too_little_to_tell_a_level_by_is_a_warning_and_a_sentence():
+    X = np.array([[1.0, 2.0, np.nan], [2.0, 4.0, 6.0], [np.nan, 6.0, 9.0]])
+    with pytest.warns(unrelu.CompletionWarning, match="too little was seen to find a threshold"):
+        found = unrelu.complete(X, 1, threshold="auto", rng=0)
+    assert found.threshold is None
+    assert "too little was seen to find a threshold" in found.verdict.reason
 
 
 # --- the pieces ------------------------------------------------------------------------------------------------------

@@ -33,7 +33,8 @@ def worst(found, what, at, loss):
 
 
 def test_every_loss_is_there_and_every_start_is_known():
-    assert {words["loss"] for words in LOSSES.values()} == set(KNOWN_LOSSES)
+    # huber is for wrong entries, not for wrong statements about the unseen ones.
+    assert {words["loss"] for words in LOSSES.values()} == set(KNOWN_LOSSES) - {"huber"}
     assert set(STARTS) <= {*KNOWN_STARTS, "auto"}
 
 

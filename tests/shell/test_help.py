@@ -48,7 +48,7 @@ def test_help_names_options_and_their_values_for_people(command, columns):
         ("complete", "--seen SIDE On which side of the threshold entries were seen: above or below;"),
         ("complete", "--pairs NAME Whether (i, j) and (j, i) carry one noise or two: auto, one or independent."),
         ("locate", "--start NAME Where to begin: auto, paths, trilateration."),
-        ("locate", "--loss NAME What a misfit costs: auto, distances, squared, one-sided, censored."),
+        ("locate", "--loss NAME What a misfit costs: auto, distances, squared, one-sided, censored, huber."),
         ("locate", "--format NAME What the file holds: edges, matrix or contacts."),
         ("compare", "--methods NAMES Which, with commas between: auto, gauss-newton, direct,"),
     ],

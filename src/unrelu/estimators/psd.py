@@ -347,7 +347,12 @@ class PSDCompleter(OneToOneFeatureMixin, TransformerMixin, PairwiseCompleter):  
         ends = self.threshold_ if isinstance(self.threshold_, tuple) else (self.threshold_,)
         if any(np.ndim(end) == 2 and np.shape(end)[0] > 1 for end in ends):
             raise InputError("limits of new rows are not known where they differ from row to row; give one per column")
-        terms = Terms(self.threshold_, self.seen, entry_range=self.entry_range)
+        threshold = self.threshold_
+        if self.completion_.detection is not None and threshold is not None and not np.isnan(values).all():
+            # A level that was found is no wall for new rows: what was seen of them may lie a little beyond it.
+            nearest = float(np.nanmin(values) if self.seen == "above" else np.nanmax(values))
+            threshold = min(threshold, nearest) if self.seen == "above" else max(threshold, nearest)
+        terms = Terms(threshold, self.seen, entry_range=self.entry_range)
         return measured(table_observations(values, terms))
 
     def _attached(self, K: Any) -> tuple[Array, Array]:

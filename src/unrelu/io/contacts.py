@@ -70,6 +70,8 @@ def are_contacts(path: FilePath, layout: str | None = None) -> bool:
     extension = os.path.splitext(path)[1].lower()
     if layout is not None or extension not in DELIMITERS:
         return layout == "contacts" or (layout is None and extension in CONTACT_FILES)
+    if not os.path.isfile(path):  # a pipe can be read only once, and what is not there is for others to say
+        return False
     rows = [cells for _, cells in _told(path, 7)]
     if not rows:
         return False

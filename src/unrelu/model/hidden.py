@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from unrelu.base.arrays import Floats
 from unrelu.model.detection import DetectionCurve
@@ -15,6 +15,8 @@ __all__ = ["Hidden"]
 
 # Standard deviations to either side of the expectation that are looked at, steps in between, entries at once.
 REACH, STEPS, TOGETHER = 9.0, 361, 4096
+# A curve that rises over less than this share of how far entries lie from their mean is a wall to them.
+WALL = 0.02
 ROOT_TWO_PI = float(np.sqrt(2 * np.pi))
 
 
@@ -59,6 +61,8 @@ class Hidden:
         """(low, high) with equal probabilities beyond them."""
         mean = np.asarray(self.mean, np.float64)
         sigma = np.broadcast_to(np.asarray(self.sigma, np.float64), mean.shape)
+        if np.all(self.curve.width <= WALL * sigma):
+            return self._beside_a_wall((1 - level) / 2), self._beside_a_wall((1 + level) / 2)
         around = self.expectation()
         low, high = np.empty_like(mean), np.empty_like(mean)
         u = np.linspace(-REACH, REACH, STEPS)
@@ -74,6 +78,22 @@ class Hidden:
             for share, into in (((1 - level) / 2, low), ((1 + level) / 2, high)):
                 into[some] = _where(x, steps, share * steps[:, -1])
         return low, high
+
+    def _beside_a_wall(self, share: float) -> Floats:
+        """Below which x lies with a probability: two truncated normal distributions, on either side of the wall."""
+        curve, mean = self.curve, np.asarray(self.mean, np.float64)
+        sign = curve.sign
+        share = share if sign > 0 else 1 - share
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wall = np.full(mean.shape, -np.inf) if np.isinf(curve.level) else sign * (curve.level - mean) / self.sigma
+            below = np.log1p(-curve.stray) + log_ndtr(wall)
+            above = np.log(curve.share if np.isfinite(curve.level) else 1.0) + log_ndtr(-wall)
+            inside = np.exp(below - np.logaddexp(below, above))
+            first = ndtri_exp(np.log(np.minimum(share / inside, 1.0)) + log_ndtr(wall))
+            rest = np.clip((1 - share) / (1 - inside), 0.0, 1.0)
+            second = -ndtri_exp(np.log(rest) + log_ndtr(-wall))
+        found: Floats = mean + sign * self.sigma * np.where(share <= inside, first, second)
+        return found
 
 
 def _pull(curve: DetectionCurve, z: Floats) -> Floats:

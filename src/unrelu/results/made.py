@@ -190,9 +190,9 @@ def warn_of_rows(observations: Observations, missing: NDArray[np.intp]) -> None:
     if empty.size:
         fact = f"nothing was seen of {listed_rows(empty, observations.labels)}"
         how = "completed with the least norm, which the data do not determine"
-        warnings.warn(CompletionWarning(f"{fact}; {how}"), stacklevel=4)
+        warnings.warn(CompletionWarning(f"{fact}; {how}"), stacklevel=5)
     others = np.setdiff1d(missing, empty)
     if others.size:
         fact = f"too little was seen to place {listed_rows(others, observations.labels)}"
         advice = "completed as well as may be; see undetermined_rows"
-        warnings.warn(CompletionWarning(fact, advice), stacklevel=4)
+        warnings.warn(CompletionWarning(fact, advice), stacklevel=5)

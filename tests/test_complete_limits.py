@@ -266,7 +266,10 @@ def test_weights_are_relative_and_an_entry_that_weighs_little_hardly_counts():
     np.testing.assert_allclose(same.matrix(), found.matrix(), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [per_column, per_entry, between, outside, in_a_range])
+SLOWER = [pytest.param(kind, marks=pytest.mark.slow) for kind in (outside, in_a_range)]
+
+
+@pytest.mark.parametrize("kind", [per_column, per_entry, between, *SLOWER])
 def test_error_bars_cover_with_noise(kind):
     """Of unseen entries 95 %, give or take what a few instances leave to chance."""
     covered = []
@@ -288,7 +291,7 @@ def _wide(rng, measured):
 
 
 @pytest.mark.parametrize("way", ["weights", "sigma"])
-@pytest.mark.parametrize("pairs", ["one", "independent"])
+@pytest.mark.parametrize("pairs", ["one", pytest.param("independent", marks=pytest.mark.slow)])
 def test_error_bars_know_the_noise_of_each_entry(way, pairs):
     """Rows 0…9 have five times the noise of the others, and error bars say so and cover."""
     covered, ratios = [], []

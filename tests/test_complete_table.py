@@ -92,6 +92,7 @@ def test_exact_data_are_completed_exactly_and_nothing_else_is_tried():
         found.log_likelihood(X)
 
 
+@pytest.mark.slow
 def test_the_planted_rank_is_found_under_noise():
     rng = np.random.default_rng(4)
     M = rng.standard_normal((80, 3)) @ rng.standard_normal((3, 50)) + 0.1 * rng.standard_normal((80, 50))

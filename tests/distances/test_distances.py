@@ -108,6 +108,7 @@ def covered(result, truth):
     return np.mean(np.einsum("na,nab,nb->n", error, np.linalg.inv(cov), error) < chi2.ppf(0.95, truth.shape[1]))
 
 
+@pytest.mark.slow
 def test_noise_is_told_and_ellipses_cover():
     shares = []
     for seed in range(8):  # errors within one set hang together, so that its share alone says little

@@ -187,7 +187,14 @@ def test_rows_called_determined_are_right_where_they_once_were_not(n, rank, seed
 
 
 @pytest.mark.parametrize(
-    ("name", "seed"), [("condition-100", 1), ("condition-100", 5), ("condition-100", 7), ("uniform", 0), ("shifted", 3)]
+    ("name", "seed"),
+    [
+        ("condition-100", 1),
+        pytest.param("condition-100", 5, marks=pytest.mark.slow),
+        ("condition-100", 7),
+        ("uniform", 0),
+        ("shifted", 3),
+    ],
 )
 def test_no_row_is_lost_because_linear_steps_do_not_reach_it(name, seed):
     """Rows that only a second block, each other or their own norm determine are fitted, and called so."""

@@ -41,6 +41,7 @@ def test_admm_keeps_within_the_ball():
         assert np.sum((own - M)[seen] ** 2) == pytest.approx(delta, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_admm_with_the_step_as_printed_solves_another_problem():
     made = planted(200, 5, sigma=1e-2, rng=[0, 17])
     X, delta = relu(made.matrix), float(np.sum((made.matrix - made.truth) ** 2))

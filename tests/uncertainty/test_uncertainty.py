@@ -461,6 +461,7 @@ def test_intervals_cover(n, rank, sigma, one):
     assert 0.93 <= coverage(n, rank, sigma, one, range(20))[0] <= 0.97
 
 
+@pytest.mark.slow
 def test_the_row_formula_alone_is_not_enough_at_high_rank():
     chosen, rows = coverage(120, 25, 0.05, True, range(1))
     assert rows < 0.88 < 0.93 < chosen

@@ -1,4 +1,4 @@
-.PHONY: demo test slow check bench interrupts picture pages soak soak-real
+.PHONY: demo test slow check bench interrupts picture pages soak soak-edge soak-real
 
 SECONDS ?= 3600
 SEED ?= 0
@@ -33,6 +33,11 @@ picture:
 
 soak:
 	python -m soak --seconds $(SECONDS) --seed $(SEED)
+
+# Distances at the edge of fixing their points; takes hours.
+soak-edge:
+	python -m soak --seconds 86400 --count 500 --seed $(SEED) --kind edge-plane --kind edge-chain \
+		--kind edge-clusters --kind edge-slab --kind edge-wrong
 
 # Random cuts of real data beside simple filling; takes about an hour.
 soak-real:

@@ -66,6 +66,7 @@ def test_wrong_ranges_are_named_and_bend_nothing(sigma):
     assert named(result) == set(map(tuple, pairs[bad].tolist()))
     fixed = result.determined
     assert fixed.sum() > 20
+    assert not (result.determinacy == "proved").any()
     error = deviation(result.points[fixed], truth[fixed])
     assert error.max() < (6 * np.linalg.norm(result.standard_errors[fixed], axis=1).max() if sigma else 1e-8)
     assert error.max() < max(4 * sigma, 1e-8)

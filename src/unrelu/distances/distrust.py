@@ -103,7 +103,8 @@ class Trust:
 
     def graded(self, one: Solved) -> Solved:
         """The fit with the word taken back from points that starts, or other places, or unchecked ranges leave open."""
-        grade = one.grade.copy()
+        # Nothing is proved from ranges that may be wrong.
+        grade = np.minimum(one.grade, GENERIC).astype(np.int8)
         fixed = np.flatnonzero(grade >= GENERIC)
         if not fixed.size:
             return one

@@ -132,6 +132,18 @@ def test_a_cut_short_search_says_so():
     assert "cut short" in result.dimension.why
 
 
+def test_places_that_were_found_are_kept_when_the_search_is_cut_short(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    _, D, cutoff = planted(40, 2, 15)
+    monkeypatch.setattr(Ladder, "found", interrupted)
+    result = unrelu.complete_distances(D, "auto", cutoff=cutoff, rng=0)
+    assert result.verdict.code.value == "interrupted"
+    assert result.residual < 1e-9
+    assert not result.determined.any()
+
+
 def test_the_estimator_finds_it_too():
     _, D, cutoff = planted(40, 3, 20)
     completer = unrelu.DistanceCompleter(dim="auto", cutoff=cutoff, random_state=0).fit(D)

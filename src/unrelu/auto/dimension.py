@@ -22,7 +22,7 @@ Located = Any  # a DistanceCompletion, of a later room
 Fit = Callable[[int, Floats | None], Located]
 
 # How a run ends that has looked at everything: others were cut short, and say nothing about the dimension.
-LOOKED = (Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK, Stop.STATIONARY)
+LOOKED = (Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK, Stop.STATIONARY, Stop.MAX_ITERATIONS)
 # A gain this near to its limit, from either side, is a close call.
 CLOSE = 1.5
 # Noise beyond this share of a typical distance is rare.
@@ -105,24 +105,35 @@ def in_found_dimension(fit: Fit, ranges: Ranges, rng: np.random.Generator) -> tu
     climb = _Climb(fit, Ladder(ranges, rng), ranges.size)
     try:
         located = climb.located()
-        return located, climb.choice(located)
+        if located.verdict.code in (*LOOKED, Stop.FITTED):
+            return located, climb.choice(located)
     except (OutOfTime, KeyboardInterrupt) as cut:
-        with budget(NO_TIME):
-            located = fit(climb.dim, None)
-        if isinstance(cut, KeyboardInterrupt):
-            located = located.ended_as(Stop.INTERRUPTED)
-        why = f"{_dims(climb.dim)} so far: the search for the dimension was cut short"
-        return located, DimensionChoice(climb.dim, why, None)
+        located = climb.so_far(Stop.INTERRUPTED if isinstance(cut, KeyboardInterrupt) else Stop.MAX_SECONDS)
+    why = f"{_dims(climb.dim)} so far: the search for the dimension was cut short"
+    return located, DimensionChoice(climb.dim, why, None)
 
 
 class _Climb:
     """One search under way: the dimension it has come to, and the fits so far."""
 
     def __init__(self, fit: Fit, ladder: Ladder, size: int) -> None:
-        self.fit, self.ladder, self.size = fit, ladder, size
+        self._fit, self.ladder, self.size = fit, ladder, size
         self.dim = 1
+        self.last: Located = None
         self.trials: dict[int, Trial] = {}
         self.gains: dict[int, Gain] = {}
+
+    def fit(self, dim: int, places: Floats | None) -> Located:
+        """Points in so many dimensions; the last are kept for those who cannot wait."""
+        self.last = self._fit(dim, places)
+        return self.last
+
+    def so_far(self, code: Stop) -> Located:
+        """What there is when the time, or the patience, is over."""
+        if self.last is None or self.last.dim != self.dim:
+            with budget(NO_TIME):
+                self.fit(self.dim, None)
+        return self.last.ended_as(code)
 
     def located(self) -> Located:
         """Points in the dimension at which the climb ends."""
@@ -197,16 +208,14 @@ class _Climb:
             else:
                 why += f", {here.freedom} of them more than the places need"
         else:
-            why, rival = self._with_noise(here, located)
+            why, rival = self._with_noise()
         if below is not None:
             words, near = self._below(below, here)
             why, rival = why + words, rival or near
         return DimensionChoice(dim, why, rival, self._tried())
 
-    def _with_noise(self, here: Trial, located: Located) -> tuple[str, int | None]:
+    def _with_noise(self) -> tuple[str, int | None]:
         dim, gain = self.dim, self.gains.get(self.dim)
-        if located.verdict.code not in LOOKED:
-            return f"{_dims(dim)} so far: the run was cut short", None
         if gain is None:
             return f"{_dims(dim)} are all that the points can span", None
         if not gain.told:

@@ -93,15 +93,29 @@ def test_a_table_is_one():
     ("X", "words"),
     [
         (matrix(20), "Everything was seen"),
-        (np.array([[1.0, np.nan, 2.0, 3.0]]), "4 entries were seen"),
-        (np.where(np.eye(12, dtype=bool), np.nan, 2.0), "Too few entries"),
-        (np.where(np.random.default_rng(0).random((5, 5)) < 0.5, np.nan, 1.0), "entries were seen"),
+        (np.array([[1.0, np.nan, 2.0, 3.0]]), "There is one row or column only"),
+        (np.array([[1.0], [np.nan], [2.0], [3.0]]), "There is one row or column only"),
+        (np.where(np.eye(12, dtype=bool), np.nan, 2.0), "All seen values are 2"),
+        (np.where(np.random.default_rng(0).random((5, 5)) < 0.5, np.nan, 1.0), "All seen values are 1"),
+        (np.where(np.eye(12, dtype=bool), matrix(12), np.nan), "Too few entries"),
+        (np.where(matrix(20) > 3, matrix(20), np.nan), "Too little was seen to hide some of it on purpose"),
     ],
 )
 def test_what_cannot_be_told_is_a_sentence(X, words):
     said = str(unrelu.diagnose(X, rng=0))
     assert words in said
     assert "Recommended: unrelu." in said
+
+
+def test_a_matrix_with_eigenvalues_of_both_signs_is_one():
+    rng = np.random.default_rng(0)
+    U, E = rng.standard_normal((60, 3)), 0.05 * rng.standard_normal((60, 60))
+    M = (U * [1, 1, -1]) @ U.T + np.tril(E) + np.tril(E, -1).T
+    found = unrelu.diagnose(np.where(M >= 0.25, M, np.nan), rng=0)
+    assert (found.structure, found.rank) == ("indefinite", 3)
+    assert "is not positive semidefinite" in str(found)
+    assert found.recommended == "unrelu.complete(X, rank=3, threshold=0.25, structure='indefinite')"
+    assert found.command("m.csv").startswith("unrelu complete m.csv --rank 3 --threshold 0.25 --structure indefinite")
 
 
 def test_nothing_to_look_at_is_refused():

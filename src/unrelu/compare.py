@@ -19,7 +19,7 @@ from unrelu.auto.choices import rank_checked, truth_checked
 from unrelu.auto.named import strategy_of
 from unrelu.auto.strategy import Once, Strategy
 from unrelu.base.arrays import Array
-from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number, unknown_name
+from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number, outside, unknown_name
 from unrelu.complete import complete
 from unrelu.data import planted as datasets
 from unrelu.data.labels import Axes
@@ -351,7 +351,7 @@ def _gathered_warnings() -> Iterator[None]:
         warnings.simplefilter("always", CompletionWarning)
         yield
     for message in {(str(w.message), w.category): w.message for w in caught}.values():
-        warnings.warn(message, stacklevel=4)
+        warnings.warn(message, stacklevel=outside())
 
 
 @contextmanager

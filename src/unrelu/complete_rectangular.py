@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,7 +16,7 @@ from unrelu.auto.solving import CANONICAL, cut_short
 from unrelu.auto.strategy import Once, Strategy
 from unrelu.auto.task import Attempts, Journal, Task
 from unrelu.base.budget import OutOfTime, budget
-from unrelu.base.errors import CompletionWarning, InputError, is_integer
+from unrelu.base.errors import InputError, is_integer, warn
 from unrelu.base.generators import generator_of
 from unrelu.complete import chosen_loss, found_by, without_noise
 from unrelu.data.inputs import read_table
@@ -227,7 +226,7 @@ def _warn_of_empty(observations: Observations) -> None:
     if named:
         fact = f"nothing was seen of {' and '.join(named)}"
         how = "completed as well as may be, which the data do not determine"
-        warnings.warn(CompletionWarning(f"{fact}; {how}"), stacklevel=5)
+        warn(f"{fact}; {how}")
 
 
 def _completion(task: Task, attempts: Attempts) -> RectangularCompletion:

@@ -15,7 +15,7 @@ from unrelu.auto.table_choice import Chosen, TableRehearsal, choose
 from unrelu.auto.table_rehearsal import Shape
 from unrelu.base.arrays import Indices
 from unrelu.base.budget import budget
-from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number
+from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number, warn
 from unrelu.base.generators import generator_of
 from unrelu.complete_rectangular import complete_rectangular, smallest_exact
 from unrelu.data.limits import Limits
@@ -330,12 +330,10 @@ def _warn(sheet: Sheet, cells: Measured, columns: Indices, untouched: dict[int, 
     if reasons:
         more = f" and {len(reasons) - NAMED} more" if len(reasons) > NAMED else ""
         fact = f"left as they were: {', '.join(reasons[:NAMED])}{more}"
-        warnings.warn(CompletionWarning(fact, "see untouched"), stacklevel=4)
+        warn(fact, "see untouched")
     whole = [
         sheet.name(int(j)) for k, j in enumerate(columns) if sheet.holds_integers(j) and not cells.seen[:, k].all()
     ]
     if whole:
         named = ", ".join(whole[:NAMED])
-        warnings.warn(
-            CompletionWarning(f"columns of integers stay such, what is filled in is rounded: {named}"), stacklevel=4
-        )
+        warn(f"columns of integers stay such, what is filled in is rounded: {named}")

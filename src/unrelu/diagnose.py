@@ -51,6 +51,8 @@ __all__ = ["diagnose"]
 
 # Of the seen entries, how many may be wrong for the rest to be believed.
 FEW = 0.1
+# Seen entries from which on some can be hidden on purpose.
+HELD_OUT = 40
 
 
 @owning_the_cores()
@@ -149,8 +151,12 @@ class _Asked:
         distances = distances_in(self.sheet.values) if self.square else None
         with _quietly():
             completion, detection, untold = self._fitted(numbers, edge, observations, counted)
+            negative = self._negative(completion, observations)
+            other = None if negative is None else self._indefinite(numbers, edge)
+            if other is not None:
+                completion, (detection, untold) = other, self._detected(other, observations, counted)
         wrong = self._wrong_side(detection)
-        structures = self._structures(completion, observations, distances)
+        structures = self._structures(completion, negative, distances)
         rank = completion.rank if completion is not None and completion.verdict.determines else None
         return Diagnosis(
             shape=self.sheet.axes.shape,
@@ -164,6 +170,7 @@ class _Asked:
             sigma=noise_of_fit(completion),
             verdict=verdict_of_fit(completion),
             extrapolates=extrapolating(completion),
+            held_out=not counted.unseen or values.size >= HELD_OUT,
             thin_rows=thin(counted.per_row, rank),
             thin_columns=thin(counted.per_column, rank),
             contradicted=contradicted_by(completion, self.sheet),
@@ -186,7 +193,7 @@ class _Asked:
         A rank that leaves only noise of the seen entries is looked for with nothing taken from absence; where there is
         none, with the wall that the seen values show.
         """
-        wall = None if edge is None or not edge.sharp else edge.level if self.seen == "above" else -edge.level
+        wall = self._wall(edge)
         rank = self._rank(observations) if self.rank is None else self.rank
         alone, how = (None, {}) if rank is None else (self._tried(X, rank, threshold=None), {})
         if alone is None or not alone.verdict.determines:
@@ -212,12 +219,18 @@ class _Asked:
             alone = replace(alone, rehearsal=found.rehearsal)
         return (alone if named else found), detection, untold
 
+    def _wall(self, edge: Edge | None) -> float | None:
+        """The wall that the seen values show by themselves."""
+        if edge is None or not edge.sharp:
+            return None
+        return edge.level if self.seen == "above" else -edge.level
+
     def _rank(self, observations: Observations) -> int | None:
         """The rank that leaves only noise, or only rounding, of the seen entries; None if none does.
 
         As if all that is unseen were beyond all that was seen; if that leads nowhere, with nothing taken from absence.
         """
-        posed = PSDProblem if self.square else RectangularProblem
+        posed = PSDProblem if observations.source.cut is None else RectangularProblem
         values = measured_once(observations)
         wall = float(values.min(initial=np.inf) if self.seen == "above" else values.max(initial=-np.inf))
         for told in (with_unseen(observations, wall, self.seen), observations):
@@ -226,6 +239,21 @@ class _Asked:
             if rank is not None:
                 return rank
         return None
+
+    def _negative(self, completion: Any, observations: Observations) -> str | None:
+        """What says that the matrix is not positive semidefinite; None where nothing does, or such a fit was found."""
+        if not self.square or completion is None or completion.verdict.determines:
+            return None
+        return not_definite(observations, completion.rank)
+
+    def _indefinite(self, X: Any, edge: Edge | None) -> Any:
+        """A fit with eigenvalues of both signs, of the rank that fits the matrix as a table; None where none fits."""
+        rank = self.rank or self._rank(table_observations(X, threshold=None, unknown=self.unknown))
+        if rank is None:
+            return None
+        wall = self._wall(edge) if self._auto else self.threshold
+        found = self._tried(X, rank, structure="indefinite", threshold=wall)
+        return found if found is not None and found.verdict.determines else None
 
     def _rank_of_most(self, observations: Observations) -> int | None:
         """The same without a few entries that the others contradict; None where that leads nowhere either."""
@@ -249,6 +277,11 @@ class _Asked:
         """How entries go unseen; or why that cannot be told."""
         if not counted.unseen:
             return None, "Everything was seen: nothing can be told of why entries would be missing."
+        values = self.sheet.values[~np.isnan(self.sheet.values)]
+        if values.size > 1 and values.min() == values.max():
+            return None, f"All seen values are {values[0]:g}: they show no threshold, and nothing of the others."
+        if min(self.sheet.axes.shape) == 1:
+            return None, "There is one row or column only: nothing says what its entries have in common."
         if completion is None:
             return None, "No fit of the seen entries was found, so that nothing can be told of the others."
         evidence = evidence_of(completion, observations)
@@ -266,21 +299,20 @@ class _Asked:
         values = self.sheet.values[~np.isnan(self.sheet.values)]
         return int(np.sum(values < level) if self.seen == "above" else np.sum(values > level))
 
-    def _structures(self, completion: Any, seen: Observations, distances: Structure | None) -> tuple[Structure, ...]:
+    def _structures(self, completion: Any, negative: str | None, distances: Structure | None) -> tuple[Structure, ...]:
         answered = completion is not None and completion.verdict.determines
         name = "psd" if self.square else "rectangular"
-        called = "A positive semidefinite matrix" if self.square else "A table of low rank"
-        if answered:
+        called = "A positive semidefinite matrix" if self.square else "A table"
+        if answered and negative is None:
             words = f"{called} of rank {completion.rank} fits what was seen."
         elif completion is not None:
             words = f"{called} of low rank does not fit what was seen."
         else:
-            words = f"No {called[2:]} was found that fits what was seen."
-        found = [Structure(name, answered, words)]
-        if self.square and not answered and completion is not None:
-            negative = not_definite(seen, completion.rank)
-            if negative is not None:
-                found.append(Structure("indefinite", None, f"It cannot be positive semidefinite: {negative}."))
+            words = f"No {called[2:]} of low rank was found that fits what was seen."
+        found = [Structure(name, answered and negative is None, words)]
+        if negative is not None:
+            fits = "" if not answered else f" A symmetric matrix of rank {completion.rank} with both signs does fit."
+            found.append(Structure("indefinite", answered, f"{negative[0].upper()}{negative[1:]}.{fits}"))
         if distances is not None:
             found.insert(0 if distances.fits else len(found), distances)
         return tuple(found)
@@ -303,9 +335,10 @@ class _Asked:
         else:
             options = {"threshold": None}
         options |= {} if self.seen == "above" else {"seen": self.seen}
+        options |= {"structure": "indefinite"} if any(o.name == "indefinite" and o.fits for o in structures) else {}
         options |= {"loss": "huber"} if completion is not None and completion.distrusted else {}
         by_itself = (completion is not None and completion.threshold is not None) or kind == "random"
-        if rank is not None and (not self.square or not by_itself):
+        if rank is not None and (not self.square or not by_itself or "structure" in options):
             options = {"rank": rank, **options}
         return {"function": function, "options": options}
 

@@ -198,6 +198,18 @@ def test_too_little_to_tell_a_level_by_is_a_warning_and_a_sentence():
     assert "too little was seen to find a threshold" in found.verdict.reason
 
 
+def test_equal_values_show_no_level():
+    X = np.where(np.random.default_rng(0).random((12, 12)) < 0.4, np.nan, 3.0)
+    X = np.where(np.isnan(X) | np.isnan(X.T), np.nan, 3.0)
+    with pytest.warns(unrelu.CompletionWarning, match="all seen values are equal and show no threshold") as caught:
+        found = unrelu.complete(X, 1, threshold="auto", rng=0)
+    assert found.threshold is None
+    assert found.detection is None
+    assert {one.filename for one in caught} == {__file__}
+    with pytest.raises(InputError, match="gaps='curve' asks how entries go unseen, but all seen values are equal"):
+        unrelu.complete(X, 1, gaps="curve", rng=0)
+
+
 # --- the pieces ------------------------------------------------------------------------------------------------------
 
 

@@ -6,13 +6,15 @@ An error is one sentence: what was expected, what came, where, what to do. The s
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any, TypeGuard
 
-__all__ = ["CompletionWarning", "InputError", "is_integer", "is_number", "positions", "unknown_name"]
+__all__ = ["CompletionWarning", "InputError", "is_integer", "is_number", "outside", "positions", "unknown_name", "warn"]
 
 
 # Names that are listed when another one came; of more, such as the labels of a large matrix, so many.
@@ -36,6 +38,20 @@ class CompletionWarning(UserWarning):
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.args))
+
+
+def warn(*said: str) -> None:
+    """Warn whoever called this library: of a fact, and perhaps with what to do."""
+    warnings.warn(CompletionWarning(*said), stacklevel=outside())
+
+
+def outside() -> int:
+    """The ``stacklevel``, for who calls this, of the nearest caller that is neither this library nor scikit-learn."""
+    level, frame = 0, sys._getframe(1)
+    inside = ("unrelu", "sklearn", "contextlib")
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in inside:
+        level, frame = level + 1, frame.f_back
+    return level + 1
 
 
 def is_number(value: Any) -> TypeGuard[float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from unrelu.base.errors import CompletionWarning, InputError
+from unrelu.base.errors import CompletionWarning, InputError, outside
 from unrelu.loop.history import Verdict
 
 __all__ = ["PairwiseCompleter", "labels_of_samples", "passed_on", "refuse_shuffled_labels"]
@@ -65,7 +64,7 @@ class PairwiseCompleter(BaseEstimator):  # type: ignore[misc]
             warnings.warn(
                 f"{type(self).__name__} did not converge ({verdict.code.value}): {verdict.reason}",
                 ConvergenceWarning,
-                stacklevel=_outside(),
+                stacklevel=outside(),
             )
 
 
@@ -76,16 +75,7 @@ def passed_on() -> Iterator[None]:
         warnings.simplefilter("always", CompletionWarning)
         yield
     for warning in caught:
-        warnings.warn(warning.message, stacklevel=_outside())
-
-
-def _outside() -> int:
-    """The ``stacklevel`` of the nearest caller that is neither this library nor scikit-learn."""
-    level, frame = 0, sys._getframe(1)
-    inside = ("unrelu", "sklearn", "contextlib")
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in inside:
-        level, frame = level + 1, frame.f_back
-    return level + 1
+        warnings.warn(warning.message, stacklevel=outside())
 
 
 def labels_of_samples(X: Any) -> tuple[Any, ...] | None:

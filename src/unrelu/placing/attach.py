@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from unrelu.base.arrays import Array, Bools, Floats
-from unrelu.base.errors import CompletionWarning, InputError
+from unrelu.base.errors import InputError, warn
 from unrelu.base.tolerances import ATTACH_DEFAULT_RCOND, ATTACH_TRUSTED_RATIO, ATTACH_TRUSTED_SIZE
 
 __all__ = ["Attached", "Frame", "attach_rows", "attached", "bands"]
@@ -297,17 +296,11 @@ def _require_finite(values: Array, names: Sequence[object]) -> None:
 
 def _warn(empty: list[object], short: list[object], rank: int) -> None:
     if empty:
-        warnings.warn(
-            f"nothing was seen of {_named(empty)} of K; completed with zeros, which the data do not determine",
-            CompletionWarning,
-            stacklevel=3,
-        )
+        warn(f"nothing was seen of {_named(empty)} of K; completed with zeros, which the data do not determine")
     if short:
-        warnings.warn(
+        warn(
             f"{_named(short)} of K see{'' if len(short) > 1 else 's'} fewer than {rank} independent fitted "
-            "rows; completed with the least norm, which the data do not determine",
-            CompletionWarning,
-            stacklevel=3,
+            "rows; completed with the least norm, which the data do not determine"
         )
 
 

@@ -86,6 +86,8 @@ class Diagnosis:
         Of the fit.
     extrapolates : bool or None
         What the rehearsal says: whether unseen entries can be forecast; None where none was held, as for exact data.
+    held_out : bool
+        Whether enough was seen to hide some of it on purpose.
     thin_rows, thin_columns : int ndarray
         Those of which too little was seen to place them.
     contradicted : tuple of Contradicted
@@ -107,6 +109,7 @@ class Diagnosis:
     sigma: float | None
     verdict: Verdict
     extrapolates: bool | None
+    held_out: bool
     thin_rows: Indices
     thin_columns: Indices
     contradicted: tuple[Contradicted, ...]
@@ -194,6 +197,8 @@ class Diagnosis:
         return f"Rank {self.rank} with {noise} describes what was seen."
 
     def _about_forecasts(self) -> str:
+        if not self.held_out:
+            return "Too little was seen to hide some of it on purpose: nothing says whether forecasts can be trusted."
         if self.extrapolates is None:
             return ""
         if self.extrapolates:
@@ -242,6 +247,7 @@ class Diagnosis:
                 "sigma": self.sigma,
                 "verdict": {"code": self.verdict.code.value, "reason": self.verdict.reason},
                 "extrapolates": self.extrapolates,
+                "held_out": self.held_out,
                 "thin_rows": [label_or_position(int(k), self.axes.rows) for k in self.thin_rows],
                 "thin_columns": [label_or_position(int(k), self.axes.columns) for k in self.thin_columns],
                 "contradicted": [vars(one) for one in self.contradicted],

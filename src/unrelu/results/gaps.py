@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from unrelu.auto.detected import Together
-from unrelu.base.errors import CompletionWarning, InputError, unknown_name
+from unrelu.base.errors import CompletionWarning, InputError, outside, unknown_name, warn
 from unrelu.data.observations import Observations
 from unrelu.data.terms import PAIRED, SIDES
 from unrelu.detection.chosen import KINDS, Detection, detected, enough_to_tell
@@ -28,6 +28,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 GAPS = (*KINDS, "auto")
+# Why nothing can be told of how entries go unseen.
+NOTHING_MISSING = "nothing is missing that could show a threshold"
+TOO_LITTLE = "too little was seen to find a threshold"
+ALL_EQUAL = "all seen values are equal and show no threshold"
 
 
 @dataclass(frozen=True)
@@ -82,22 +86,27 @@ def with_gaps(door: Door, X: Any, said: dict[str, Any]) -> Any:
     if gaps == "random" or threshold is None:
         return _random(door, X, options)
     seen = door.read(X, threshold=None, unknown=options["unknown"])
-    if gaps == "censored" and seen.count < seen.room // (1 if seen.source.cut is None else 2):
+    missing = seen.count < seen.room // (1 if seen.source.cut is None else 2)
+    if missing and _constant(seen):
+        _require_untold(ALL_EQUAL, gaps)
+        return _untold(door.complete(X, threshold=None, gaps="censored", **options), ALL_EQUAL)
+    if gaps == "censored" and missing:
         edge = _edge(seen, side)
         if edge is not None and edge.sharp:
             return _walled(door, X, options, _curve_of(edge, side), None)
-    alone = door.complete(X, threshold=None, gaps="censored", **options)
+    alone, warned = _overheard(door, X, options)
     if alone.verdict.code in (Stop.MAX_SECONDS, Stop.INTERRUPTED, Stop.CALLBACK):
-        return alone
+        return _with_warnings(warned, alone)
     evidence = evidence_of(alone, seen)
     known = None if is_auto(threshold) or gaps == "curve" else float(threshold)
     # A level that is to be found is that of a wall, if there is one; entries missing by chance must not move it.
     kinds = KINDS if gaps == "auto" else ("censored", "mixed", "random") if gaps == "censored" else (gaps,)
     if gaps in ("censored", "auto") and not enough_to_tell(evidence):
-        return _untold(alone, evidence)
+        return _untold(_with_warnings(warned, alone), NOTHING_MISSING if evidence.seen.all() else TOO_LITTLE)
     found = detected(evidence, side=side, kinds=kinds, level=known)
     if found.kind == "censored":
         return _walled(door, X, options, found.curve, found if gaps == "auto" else None)
+    _with_warnings(warned, alone)
     if found.kind == "random" or not alone.verdict.determines or alone.verdict.code is Stop.FITTED:
         return _told(alone, found, asked=gaps == "auto")
     return _together(alone, seen, found, known, gaps)
@@ -168,13 +177,38 @@ def _walled(door: Door, X: Any, options: dict[str, Any], curve: DetectionCurve, 
     return _saying(replace(completion, detection=curve), words)
 
 
-def _untold(alone: Any, evidence: Evidence) -> Any:
+def _overheard(door: Door, X: Any, options: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """A fit that takes nothing from absence, and what it warns of, which matters only if the answer is made of it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CompletionWarning)
+        alone = door.complete(X, threshold=None, gaps="censored", **options)
+    return alone, [one.message for one in caught]
+
+
+def _with_warnings(warned: list[Any], completion: Any) -> Any:
+    for message in warned:
+        warnings.warn(message, stacklevel=outside())
+    return completion
+
+
+def _constant(seen: Observations) -> bool:
+    """Whether all seen values are one: then they show no level, in whatever way one looks at them."""
+    values = measured_once(seen)
+    return values.size > 1 and bool(values.min() == values.max())
+
+
+def _require_untold(why: str, gaps: str) -> None:
+    """Refuse gaps of a kind that is named, where nothing can be told of them."""
+    if gaps not in ("censored", "auto"):
+        raise InputError(f"gaps={gaps!r} asks how entries go unseen, but {why}; drop gaps=, or name threshold=")
+
+
+def _untold(alone: Any, why: str) -> Any:
     """The fit that takes nothing from absence, because nothing can be told of that."""
-    unseen = int(np.sum(~evidence.seen))
-    if not unseen:
-        return _saying(alone, "nothing is missing that could show a threshold")
-    words = "too little was seen to find a threshold, so that absence is taken to say nothing"
-    warnings.warn(CompletionWarning(words, "name threshold= if it is known"), stacklevel=4)
+    if why is NOTHING_MISSING:
+        return _saying(alone, why)
+    words = f"{why}, so that absence is taken to say nothing"
+    warn(words, "name threshold= if it is known")
     return _saying(alone, words)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
@@ -16,7 +15,7 @@ from unrelu.auto.menu import Chosen
 from unrelu.auto.path import Searched
 from unrelu.auto.task import Attempts, Task
 from unrelu.base.budget import OutOfTime, budget
-from unrelu.base.errors import CompletionWarning
+from unrelu.base.errors import warn
 from unrelu.base.tolerances import FLOOR_NOISELESS
 from unrelu.data.labels import listed_rows
 from unrelu.data.observations import Observations
@@ -190,9 +189,9 @@ def warn_of_rows(observations: Observations, missing: NDArray[np.intp]) -> None:
     if empty.size:
         fact = f"nothing was seen of {listed_rows(empty, observations.labels)}"
         how = "completed with the least norm, which the data do not determine"
-        warnings.warn(CompletionWarning(f"{fact}; {how}"), stacklevel=5)
+        warn(f"{fact}; {how}")
     others = np.setdiff1d(missing, empty)
     if others.size:
         fact = f"too little was seen to place {listed_rows(others, observations.labels)}"
         advice = "completed as well as may be; see undetermined_rows"
-        warnings.warn(CompletionWarning(fact, advice), stacklevel=5)
+        warn(fact, advice)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from unrelu.base.arrays import Array
-from unrelu.base.errors import CompletionWarning, InputError
+from unrelu.base.errors import InputError, warn
 from unrelu.data.inputs import read_table, same_label
 from unrelu.data.labels import Axes, listed_rows
 from unrelu.data.source import source_of
@@ -60,6 +59,5 @@ def _warn(found: Attached, axes: Axes) -> None:
         named = listed_rows(np.array(found.short), axes.rows)
         facts.append(f"{named} {sees} fewer than {found.rank} independent columns, completed with the least norm")
     if facts:
-        # Seen from the caller of a method of a completion.
         message = f"{'; '.join(facts)}: the data do not determine what was not seen there"
-        warnings.warn(CompletionWarning(message), stacklevel=4)
+        warn(message)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unrelu.auto.no_structure import NoStructure
 from unrelu.auto.rehearsed import Rehearsal
-from unrelu.base.errors import CompletionWarning
+from unrelu.base.errors import warn
 from unrelu.data.observations import Observations
 from unrelu.model.detection import DetectionCurve
 from unrelu.results.forecasts import predicted, predicted_by_rehearsal
@@ -101,7 +100,7 @@ class Uncertain:
         """The error bars, with a warning to whoever asked if they should not be trusted."""
         bars = self.error_bars(X)
         if bars.caution is not None:
-            warnings.warn(CompletionWarning(bars.caution), stacklevel=3)
+            warn(bars.caution)
         return bars
 
     def predict(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.95, X: Any = None) -> Any:

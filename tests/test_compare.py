@@ -562,3 +562,12 @@ def test_a_strategy_that_is_no_dataclass_has_a_row():
 
     (row,) = unrelu.compare(relu_instance(20, 2)[1], 2, methods=[Plain()]).rows
     assert row.method == "plain"
+
+
+def test_a_threshold_is_found_once_for_all_methods():
+    U = np.random.default_rng(0).standard_normal((60, 3))
+    M = U @ U.T
+    found = compare(
+        np.where(M >= 0.25, M, np.nan), 3, threshold="auto", methods=["gauss-newton", "gradient-descent"], truth=M
+    )
+    assert [row.error < RECOVERED for row in found.rows] == [True, True]

@@ -31,6 +31,7 @@ from unrelu.loop.stopping import MaxSeconds
 from unrelu.model.factors import relative_error
 from unrelu.results.comparison import FAILED, NOT_INSTALLED, REFUSED, Comparison, Row
 from unrelu.results.completion import Completion
+from unrelu.results.gaps import is_auto
 from unrelu.solvers import METHODS, SAMPLERS, Solver
 from unrelu.solvers.base import STOPPING
 
@@ -77,7 +78,7 @@ def compare(
     truth : matrix of shape (n, n), optional
         For measuring the error of ``X``, never used in solving.
     threshold, seen, unknown
-        As for :func:`unrelu.complete`.
+        As for :func:`unrelu.complete`; a threshold ``"auto"`` is found once for all methods.
     stopping : {"relative", "paper"}
         Each method's rule: relative to the data, or the paper's absolute one.
     budget : float, default 60
@@ -214,6 +215,8 @@ Source = tuple[dict[str, Any], Callable[[int], _Instance]]
 
 def _given(X: Any, rank: Any, truth: Any, options: Mapping[str, Any], seed: int) -> Source:
     """The same matrix for every trial, checked once: what is wrong with it is no method's fault."""
+    if is_auto(options["threshold"]):
+        options = {**options, "threshold": _completed_once(X, rank, options, seed).threshold}
     observations = Observations.of(X, **options)
     n = observations.size
     truth = None if truth is None else truth_checked(truth, Axes.square(n, observations.labels))
@@ -224,11 +227,7 @@ def _given(X: Any, rank: Any, truth: Any, options: Mapping[str, Any], seed: int)
 
 def _found_rank(X: Any, options: Mapping[str, Any], seed: int) -> int:
     """The rank that the data ask for; refused where they ask for none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CompletionWarning)  # the methods say it again
-        found = complete(X, rng=seed, **options)
-    if found.verdict.code is Stop.INTERRUPTED:
-        raise KeyboardInterrupt
+    found = _completed_once(X, None, options, seed)
     if not found.forecasts or found.rehearsal is None:
         return found.rank
     ranks = [trial for trial in found.rehearsal.trials if not trial.shrinkage]
@@ -238,6 +237,16 @@ def _found_rank(X: Any, options: Mapping[str, Any], seed: int) -> int:
         f"{found.rehearsal.best} forecasts best; methods can be compared at a rank only, so pass rank={best}, the one "
         "that forecasts best"
     )
+
+
+def _completed_once(X: Any, rank: Any, options: Mapping[str, Any], seed: int) -> Completion:
+    """What is to be found for all methods alike is found by one completion."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CompletionWarning)  # the methods say it again
+        found = complete(X, rank, rng=seed, **options)
+    if found.verdict.code is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found
 
 
 def _planted(planted: Any, rank: Any, truth: Any, options: Mapping[str, Any]) -> Source:

@@ -22,7 +22,7 @@ from unrelu.model.detection import DetectionCurve
 from unrelu.problems.psd import PSDProblem
 from unrelu.problems.rectangular import RectangularProblem, balanced
 
-__all__ = ["GAPS", "Door", "asks_for_gaps", "evidence_of", "finding_gaps", "with_gaps"]
+__all__ = ["GAPS", "Door", "asks_for_gaps", "evidence_of", "finding_gaps", "is_auto", "with_gaps"]
 
 P = ParamSpec("P")
 R = TypeVar("R")

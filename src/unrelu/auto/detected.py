@@ -1,6 +1,7 @@
 """A matrix and its detection curve together: the fit given the curve, the curve given the fit, until neither moves.
 
-Each of the two lowers the same −log likelihood of what was seen, of its values and of what was not.
+The fit lowers the −log likelihood of what was seen, of its values and of what was not. The curve does the same, and
+takes the standard error of the fit for more noise.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from unrelu.model.losses import Detected
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers import GaussNewton
 
-__all__ = ["FittedTogether", "Together", "with_unseen"]
+__all__ = ["FittedTogether", "Together", "evidence_at", "with_unseen"]
 
 # Rounds of matrix and curve, and steps of the matrix in each.
 ROUNDS, STEPS = 12, 60
@@ -38,6 +39,11 @@ class FittedTogether:
     outcome: Outcome
     detection: Detection
     sigma: float
+
+    def factor(self, observations: Observations) -> Array:
+        """Of the fit, in the units of the data."""
+        found: Array = self.outcome.point.factor * observations.dtype.type(np.sqrt(observations.unit))
+        return found
 
 
 def with_unseen(observations: Observations, level: float, side: str) -> Observations:
@@ -82,7 +88,7 @@ class Together:
             outcome = run(problem, GaussNewton(), (factor, factor), rule, keep=False)
             factor, before = outcome.point.factor, found.curve
             sigma = float((outcome.point.loss or loss).noise or sigma)
-            told = _evidence(observations, factor * root, sigma)
+            told = evidence_at(observations, factor * root, sigma)
             found = detected(told, side=before.side, kinds=(found.kind,), level=self.known)
             if _steady(before, found):
                 break
@@ -91,7 +97,8 @@ class Together:
         return FittedTogether(problem, replace(outcome, verdict=verdict), found, sigma)
 
 
-def _evidence(observations: Observations, factor: Array, sigma: float) -> Evidence:
+def evidence_at(observations: Observations, factor: Array, sigma: float) -> Evidence:
+    """What a fit with factors in the units of the data tells of how entries go unseen."""
     cut = observations.source.cut
     sides = (factor, factor) if cut is None else (factor[:cut], factor[cut:])
     return Evidence.of(observations, *sides, sigma)

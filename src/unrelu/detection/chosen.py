@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from unrelu.detection.evidence import Evidence
 from unrelu.detection.models import MODELS, Fitted, Model, blur_of, fitted, log_likelihood, outliers_of
 from unrelu.model.detection import DetectionCurve, GapKind
 
-__all__ = ["KINDS", "Detection", "detected", "enough_to_tell"]
+__all__ = ["KINDS", "Detection", "detected", "detection_of", "enough_to_tell"]
 
 KINDS: tuple[GapKind, ...] = ("censored", "mixed", "curve", "random")
 # A difference of scores from which on a model is called told from another: one is twenty times as likely.
@@ -55,6 +55,11 @@ class Detection:
     random_share: float
     random_interval: tuple[float, float]
 
+    @classmethod
+    def of_wall(cls, curve: DetectionCurve) -> Detection:
+        """A wall that the seen values show by themselves, compared with nothing."""
+        return cls(Fitted(Model(), curve, 0.0, 0), (), 0.0, (0.0, 0.0))
+
     @property
     def curve(self) -> DetectionCurve:
         """That of the best model."""
@@ -91,7 +96,12 @@ class Detection:
 
 
 def detected(
-    evidence: Evidence, *, side: str = "above", kinds: Iterable[str] = KINDS, level: float | None = None
+    evidence: Evidence,
+    *,
+    side: str = "above",
+    kinds: Iterable[str] = KINDS,
+    level: float | None = None,
+    sharp: bool = False,
 ) -> Detection:
     """The likeliest way to go unseen, among some kinds.
 
@@ -103,9 +113,12 @@ def detected(
     kinds : names of :data:`KINDS`
     level : float, optional
         The level of a wall, where it is known.
+    sharp : bool, default False
+        Whether seen values begin at once: then none was seen on the wrong side of a wall.
     """
     if side == "below":
-        return detected(evidence.mirrored, kinds=kinds, level=None if level is None else -level).mirrored
+        turned = None if level is None else -level
+        return detected(evidence.mirrored, kinds=kinds, level=turned, sharp=sharp).mirrored
     seen = evidence.seen
     if not enough_to_tell(evidence):
         few = min(int(seen.sum()), int((~seen).sum()))
@@ -117,12 +130,20 @@ def detected(
     allowed, tried = set(kinds), []
     for model in _worth_trying(evidence, allowed):
         checkpoint()
+        if sharp and (model.stray or model.before_noise):
+            continue
         tried.append(_at_level(evidence, fitted(evidence, model), level))
     if len(allowed) > 1:  # what rises over next to nothing is a wall
         tried = [one for one in tried if not one.model.width or one.curve.width > NARROW * blur_of(evidence)]
     tried.sort(key=lambda one: -one.score)
+    return detection_of(tried, evidence)
+
+
+def detection_of(tried: Sequence[Fitted], evidence: Evidence, side: str = "above") -> Detection:
+    """What some models say, the best first; ``evidence`` is that of the best."""
     best = tried[0]
-    share, ends = _by_chance(evidence, best.curve)
+    turned = (evidence, best.curve) if side == "above" else (evidence.mirrored, best.curve.mirrored)
+    share, ends = _by_chance(*turned)
     return Detection(best, tuple(tried[1:]), share, ends)
 
 

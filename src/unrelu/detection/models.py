@@ -18,6 +18,7 @@ from unrelu.base.tolerances import (
     MODELS_BEGIN,
     MODELS_BEND,
     MODELS_BLUR,
+    MODELS_CURVE,
     MODELS_FOUND,
     MODELS_LEAST,
     MODELS_NEAREST,
@@ -181,7 +182,8 @@ def _first(evidence: Evidence, model: Model) -> DetectionCurve:
 
 def _size(evidence: Evidence) -> float:
     """The rms entry."""
-    return float(np.sqrt(np.mean(evidence.fit**2))) or 1.0
+    most = float(np.max(np.abs(evidence.fit), initial=0.0))
+    return most * float(np.sqrt(np.mean((evidence.fit / most) ** 2))) if most > 0 else 1.0
 
 
 def blur_of(evidence: Evidence) -> float:
@@ -192,7 +194,9 @@ def blur_of(evidence: Evidence) -> float:
 
 def _smooth(evidence: Evidence, model: Model, first: DetectionCurve) -> DetectionCurve:
     """By minimising over all numbers at once."""
-    unit, size = blur_of(evidence), _size(evidence)
+    size = _size(evidence)
+    # What a level is known to: where nothing blurs it, a curve still does.
+    unit = max(blur_of(evidence), MODELS_CURVE * size if model.width else 0.0)
 
     def made(x: Floats) -> DetectionCurve:
         rest = list(x[1:])

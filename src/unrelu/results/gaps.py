@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
+from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from unrelu.auto.detected import Together
-from unrelu.base.errors import CompletionWarning, InputError, outside, unknown_name, warn
+from unrelu.auto.gap_kinds import Rivals, bent
+from unrelu.base.budget import Budget, OutOfTime, budget
+from unrelu.base.errors import CompletionWarning, InputError, outside, warn
 from unrelu.data.observations import Observations
-from unrelu.data.terms import PAIRED, SIDES
 from unrelu.detection.chosen import KINDS, Detection, detected, enough_to_tell
 from unrelu.detection.edge import Edge, edge_of
 from unrelu.detection.evidence import Evidence, measured_once
 from unrelu.loop.history import Stop, Verdict, in_units
+from unrelu.loop.stopping import MaxSeconds, StoppingRule
 from unrelu.model.detection import DetectionCurve
 from unrelu.problems.psd import PSDProblem
 from unrelu.problems.rectangular import RectangularProblem, balanced
+from unrelu.results.gap_options import GAPS, alone_with_a_wall, asks_for_gaps, is_auto, require_one_meaning
 
-__all__ = ["GAPS", "Door", "asks_for_gaps", "evidence_of", "finding_gaps", "is_auto", "with_gaps"]
+__all__ = ["GAPS", "Door", "evidence_of", "finding_gaps", "found_gaps", "is_auto", "with_gaps"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-GAPS = (*KINDS, "auto")
+# A fit that somebody did not wait for says nothing of gaps.
+CUT_SHORT = (Stop.MAX_SECONDS, Stop.INTERRUPTED, Stop.CALLBACK, Stop.MAX_ITERATIONS)
+# Seconds, for what has none left.
+TINY = 1e-6
 # Why nothing can be told of how entries go unseen.
 NOTHING_MISSING = "nothing is missing that could show a threshold"
 TOO_LITTLE = "too little was seen to find a threshold"
@@ -42,30 +49,20 @@ class Door:
     read: Callable[..., Observations]
 
 
-def asks_for_gaps(threshold: Any, gaps: Any) -> bool:
-    """Whether something is to be found out about how entries go unseen."""
-    if not isinstance(gaps, str) or gaps not in GAPS:
-        raise unknown_name("gaps", gaps, GAPS)
-    return gaps != "censored" or is_auto(threshold)
-
-
-def is_auto(threshold: Any) -> bool:
-    """Whether a threshold is to be found."""
-    return isinstance(threshold, str) and threshold == "auto"
-
-
 def finding_gaps(read: Callable[..., Observations]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A front door that also takes ``threshold="auto"`` and ``gaps``; ``read`` reads the caller's matrix."""
 
     def opened(complete: Callable[P, R]) -> Callable[P, R]:
+        asked = signature(complete)
+
         @wraps(complete)
         def door(*args: P.args, **options: P.kwargs) -> R:
             threshold, gaps = options.get("threshold", 0.0), options.get("gaps", "censored")
             if not asks_for_gaps(threshold, gaps):
                 return complete(*args, **options)
-            X, rank, *_ = (*args, options.pop("rank", None)) if len(args) < 2 else args
-            said: dict[str, Any] = {"seen": "above", "unknown": None, "rank": rank, **options}
-            found: R = with_gaps(Door(door, read), X, {**said, "threshold": threshold, "gaps": gaps})
+            said: dict[str, Any] = dict(asked.bind(*args, **options).arguments)
+            X, given = said.pop("X"), {"seen": "above", "unknown": None, "rank": None, **said}
+            found: R = with_gaps(Door(complete, read), X, {**given, "threshold": threshold, "gaps": gaps})
             return found
 
         return door
@@ -74,58 +71,151 @@ def finding_gaps(read: Callable[..., Observations]) -> Callable[[Callable[P, R]]
 
 
 def with_gaps(door: Door, X: Any, said: dict[str, Any]) -> Any:
-    """What a front door returns for a threshold, or gaps, that are to be found; ``said`` are its options."""
+    """What a front door returns for a threshold, or gaps, that are to be found; ``said`` are its options.
+
+    The time that is allowed is that of everything; when it is over, the fit that takes nothing from absence is kept.
+    """
     options = dict(said)
-    threshold, gaps, side = options.pop("threshold"), options.pop("gaps"), options["seen"]
-    _require_one_level(threshold, gaps, side)
-    if gaps != "censored" and options.get("method") == "gibbs":
-        raise InputError(
-            f"method='gibbs' samples entries beyond one threshold, got gaps={gaps!r}; drop one of them, or mark "
-            "random gaps as unknown="
-        )
-    if gaps == "random" or threshold is None:
-        return _random(door, X, options)
-    seen = door.read(X, threshold=None, unknown=options["unknown"])
-    missing = seen.count < seen.room // (1 if seen.source.cut is None else 2)
-    if missing and _constant(seen):
-        _require_untold(ALL_EQUAL, gaps)
-        return _untold(door.complete(X, threshold=None, gaps="censored", **options), ALL_EQUAL)
-    if gaps == "censored" and missing:
-        edge = _edge(seen, side)
-        if edge is not None and edge.sharp:
-            return _walled(door, X, options, _curve_of(edge, side), None)
-    alone, warned = _overheard(door, X, options)
-    if alone.verdict.code in (Stop.MAX_SECONDS, Stop.INTERRUPTED, Stop.CALLBACK):
-        return _with_warnings(warned, alone)
+    threshold, gaps = options.pop("threshold"), options.pop("gaps")
+    require_one_meaning(threshold, gaps, options)
+    rule = options.get("tol")
+    clock = Budget(rule.time_limit if isinstance(rule, StoppingRule) else None)
+    found = _Asked(door, X, options, threshold, gaps, clock).completion()
+    return replace(found, seconds=clock.spent, cpu_seconds=clock.cpu_spent)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A matrix of which something is to be found out about how entries go unseen."""
+
+    door: Door
+    X: Any
+    options: dict[str, Any]
+    threshold: Any
+    gaps: str
+    clock: Budget
+
+    @property
+    def _left(self) -> float | None:
+        """Seconds that are left."""
+        return None if self.clock.seconds is None else max(self.clock.seconds - self.clock.spent, 0.0)
+
+    @property
+    def _in_time(self) -> dict[str, Any]:
+        """The options, with no more time than is left."""
+        left = self._left
+        return self.options if left is None else {**self.options, "tol": self.options["tol"] | MaxSeconds(left or TINY)}
+
+    @property
+    def _side(self) -> str:
+        return str(self.options["seen"])
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        """Between which it is to be told; some options go with a wall only."""
+        if self.gaps not in ("censored", "auto"):
+            return (self.gaps,)
+        if alone_with_a_wall(self.options):
+            return ("censored", "random")
+        # A level that is to be found is that of a wall, if there is one; entries missing by chance must not move it.
+        return KINDS if self.gaps == "auto" else ("censored", "mixed", "random")
+
+    def completion(self) -> Any:
+        """The answer, with the curve that was found."""
+        door, X, options = self.door, self.X, self.options
+        if self.gaps == "random" or (self.threshold is None and self.gaps == "censored"):
+            return _random(door, X, options)
+        seen = door.read(X, threshold=None, unknown=options["unknown"])
+        missing = seen.count < seen.room // (1 if seen.source.cut is None else 2)
+        edge = _edge(seen, self._side) if missing else None
+        self._look_at_the_other_side(seen, edge)
+        if missing and _constant(seen):
+            _require_untold(ALL_EQUAL, self.gaps)
+            return _untold(door.complete(X, threshold=None, **options), ALL_EQUAL)
+        if self.gaps == "censored" and edge is not None and edge.sharp:
+            return _walled(door, X, options, _curve_of(edge, self._side), None)
+        alone, warned = _overheard(door, X, options)
+        if alone.verdict.code in CUT_SHORT:
+            return _with_warnings(warned, alone)
+        try:
+            with budget(self._left):
+                found = self._found(alone, missing, edge)
+                if isinstance(found, Detection) and found.kind not in ("censored", "random"):
+                    return _with_warnings(warned, self._joint(alone, found))
+        except OutOfTime:
+            words = "the time was over before it was found how entries go unseen"
+            return _saying(_with_warnings(warned, alone), words, Stop.MAX_SECONDS)
+        except KeyboardInterrupt:
+            words = "interrupted before it was found how entries go unseen"
+            return _saying(_with_warnings(warned, alone), words, Stop.INTERRUPTED)
+
+        if isinstance(found, str):
+            return _untold(_with_warnings(warned, alone), found)
+        if found.kind == "random":
+            return _told(_with_warnings(warned, alone), found, asked=self.gaps == "auto")
+        return _walled(door, X, self._in_time, found.curve, found if self.gaps == "auto" else None)
+
+    def _found(self, alone: Any, missing: bool, edge: Edge | None) -> Detection | str:
+        """How entries go unseen, by a fit that takes nothing from absence; or why that cannot be told."""
+        sharp = edge is not None and edge.sharp
+        evidence = evidence_of(alone, self._trusted(alone))
+        if self.gaps in ("censored", "auto") and not enough_to_tell(evidence):
+            if sharp and edge is not None:  # the values say it by themselves
+                return Detection.of_wall(_curve_of(edge, self._side))
+            return TOO_LITTLE if missing else NOTHING_MISSING
+        kinds = self._kinds
+        if sharp and alone.forecasts:  # no fit that would tell more than the values, which begin at once
+            kinds = tuple(kind for kind in kinds if kind in ("censored", "mixed")) or kinds
+        return found_gaps(alone, self._trusted(alone), kinds, side=self._side, level=self._known, sharp=sharp)
+
+    @property
+    def _known(self) -> float | None:
+        """The level, if it is."""
+        if self.threshold is None or is_auto(self.threshold) or self.gaps == "curve":
+            return None
+        return float(self.threshold)
+
+    def _trusted(self, alone: Any) -> Observations:
+        """What was seen, but for what the fit distrusts."""
+        return self.door.read(self.X, threshold=None, unknown=self.options["unknown"], left_out=alone.left_out)
+
+    def _joint(self, alone: Any, found: Detection) -> Any:
+        """Matrix and curve together, where the matrix has a rank and noise."""
+        exact = alone.verdict.code is Stop.FITTED or not evidence_of(alone, self._trusted(alone)).sigma > 0
+        if alone.forecasts or exact:
+            return _told(alone, found, asked=self.gaps == "auto")
+        return _together(alone, self._trusted(alone), found, self._known, self.gaps)
+
+    def _look_at_the_other_side(self, seen: Observations, edge: Edge | None) -> None:
+        """Warn if values begin at once on the other side than was said, and not on this one."""
+        if edge is None or edge.sharp or not is_auto(self.threshold):
+            return
+        other = "below" if self._side == "above" else "above"
+        there = _edge(seen, other)
+        if there is not None and there.sharp:
+            at = there.level if other == "above" else -there.level
+            ends = "begin" if other == "above" else "end"
+            warn(f"seen values {ends} at once at {at:.6g}", f"seen={other!r} may be meant")
+
+
+def found_gaps(
+    alone: Any, seen: Observations, kinds: Sequence[str], *, side: str, level: float | None, sharp: bool
+) -> Detection:
+    """How entries go unseen, by a fit that took nothing from absence; by a fit for each kind, where noise bends that.
+
+    ``sharp``: whether seen values begin at once.
+    """
     evidence = evidence_of(alone, seen)
-    known = None if is_auto(threshold) or gaps == "curve" else float(threshold)
-    # A level that is to be found is that of a wall, if there is one; entries missing by chance must not move it.
-    kinds = KINDS if gaps == "auto" else ("censored", "mixed", "random") if gaps == "censored" else (gaps,)
-    if gaps in ("censored", "auto") and not enough_to_tell(evidence):
-        return _untold(_with_warnings(warned, alone), NOTHING_MISSING if evidence.seen.all() else TOO_LITTLE)
-    found = detected(evidence, side=side, kinds=kinds, level=known)
-    if found.kind == "censored":
-        return _walled(door, X, options, found.curve, found if gaps == "auto" else None)
-    _with_warnings(warned, alone)
-    if found.kind == "random" or not alone.verdict.determines or alone.verdict.code is Stop.FITTED:
-        return _told(alone, found, asked=gaps == "auto")
-    return _together(alone, seen, found, known, gaps)
+    found = detected(evidence, side=side, kinds=kinds, level=level)
+    before = found.curve.before_noise and not sharp
+    if len(kinds) == 1 or before or alone.forecasts or not bent(evidence) or getattr(alone, "signs", None) is not None:
+        return found
+    together = Together(_posed(seen), seen, level, plain=True)
+    return Rivals(together, alone.factor, evidence.sigma, side, sharp).compared(kinds) or found
 
 
-def _require_one_level(threshold: Any, gaps: str, side: Any) -> None:
-    """Refuse what a curve with one level cannot say."""
-    if not isinstance(side, str) or side not in SIDES + PAIRED:
-        raise unknown_name("side seen", side, SIDES + PAIRED)
-    if side in PAIRED:
-        raise InputError(
-            f"threshold='auto' and gaps={gaps!r} are for entries seen 'above' or 'below' one level, got "
-            f"seen={side!r}; name both thresholds and drop gaps="
-        )
-    if not (threshold is None or is_auto(threshold) or np.ndim(threshold) == 0):
-        raise InputError(
-            f"gaps={gaps!r} goes with one threshold for all entries, 'auto' or None, got shape {np.shape(threshold)}; "
-            "pass one of them, or drop gaps="
-        )
+def _posed(seen: Observations) -> Any:
+    return PSDProblem if seen.source.cut is None else RectangularProblem
 
 
 def _edge(seen: Observations, side: str) -> Edge | None:
@@ -156,9 +246,14 @@ def evidence_of(completion: Any, seen: Observations) -> Evidence:
 
 def _random(door: Door, X: Any, options: dict[str, Any]) -> Any:
     """With nothing taken from absence."""
-    alone = door.complete(X, threshold=None, gaps="censored", **options)
+    alone = door.complete(X, threshold=None, **options)
     m, n = alone.shape
-    share = 1 - alone.seen[0] / (m * n)
+    seen = door.read(X, threshold=None, unknown=options["unknown"])
+    cut = seen.source.cut
+    block = slice(0, cut or seen.size), slice(cut or 0, seen.size)
+    unknown = seen.limits.unknown_in(*block)
+    known = 0 if unknown is None else int(np.sum(unknown & np.isnan(seen.block(*block))))
+    share = 1 - alone.seen[0] / max(m * n - known, 1)
     return replace(alone, detection=DetectionCurve(-np.inf, share=share, share_interval=(share, share)))
 
 
@@ -172,7 +267,7 @@ def _walled(door: Door, X: Any, options: dict[str, Any], curve: DetectionCurve, 
     if stray.any():
         nowhere = np.inf if curve.side == "above" else -np.inf
         level = np.where(stray | (stray.T if cut is None else False), nowhere, level)
-    completion = door.complete(X, threshold=level, gaps="censored", **options)
+    completion = door.complete(X, threshold=level, **options)
     words = _words(curve, found)
     return _saying(replace(completion, detection=curve), words)
 
@@ -181,7 +276,7 @@ def _overheard(door: Door, X: Any, options: dict[str, Any]) -> tuple[Any, list[A
     """A fit that takes nothing from absence, and what it warns of, which matters only if the answer is made of it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CompletionWarning)
-        alone = door.complete(X, threshold=None, gaps="censored", **options)
+        alone = door.complete(X, threshold=None, **options)
     return alone, [one.message for one in caught]
 
 
@@ -223,10 +318,9 @@ def _told(alone: Any, found: Detection, *, asked: bool) -> Any:
 def _together(alone: Any, seen: Observations, found: Detection, known: float | None, gaps: str) -> Any:
     """Matrix and curve fitted together."""
     table = seen.source.cut is not None
-    sigma = float(alone.error_bars().noise.sigma)
+    sigma = evidence_of(alone, seen).sigma
     plain = alone.verdict.code is Stop.FITTED_TO_NOISE
-    posed = RectangularProblem if table else PSDProblem
-    joint = Together(posed, seen, known, plain).fitted(alone.factor, sigma, found)
+    joint = Together(_posed(seen), seen, known, plain).fitted(alone.factor, sigma, found)
     problem, point = joint.problem, joint.outcome.point
     root = seen.dtype.type(np.sqrt(seen.unit))
     factor = (balanced(point.factor, seen.source.cut or 0) if table else point.factor) * root
@@ -262,6 +356,6 @@ def _compared(found: Detection) -> str:
     return f"gaps are {found.kind}: {times} times as likely as the next kind{sure}"
 
 
-def _saying(completion: Any, words: str) -> Any:
+def _saying(completion: Any, words: str, code: Stop | None = None) -> Any:
     verdict = completion.verdict
-    return replace(completion, verdict=Verdict(verdict.code, f"{verdict.reason}; {words}"))
+    return replace(completion, verdict=Verdict(code or verdict.code, f"{verdict.reason}; {words}"))

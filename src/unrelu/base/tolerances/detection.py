@@ -17,6 +17,8 @@ MODELS_BEGIN = 1e-3
 MODELS_FOUND = 1e-4
 # Noise is taken to be no less than this share of the rms entry: below it a level is as sharp as rounding.
 MODELS_BLUR = 1e-9
+# A curve is looked for in steps of no less than this share of the rms entry, where nothing blurs it.
+MODELS_CURVE = 0.02
 # An edge is followed from this share of what blurs it on.
 MODELS_NEAREST = 1e-6
 # The first step by which a cost is raised to see how it bends, and the least eigenvalue of its bend in such steps.

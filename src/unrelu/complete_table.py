@@ -18,6 +18,7 @@ from unrelu.base.budget import budget
 from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number, warn
 from unrelu.base.generators import generator_of
 from unrelu.complete_rectangular import complete_rectangular, smallest_exact
+from unrelu.data.inputs import read_mask
 from unrelu.data.limits import Limits
 from unrelu.data.measured import Measured
 from unrelu.data.sheet import Sheet
@@ -78,8 +79,8 @@ def complete_table(
     threshold : float, array, dict, pair, Limits or None, default None
         Beyond which cells go unseen: one number, one per column (a vector of n numbers, a series with the names of the
         columns, or a dict with those of the columns that have a limit), or one per cell; ``"auto"``: one for each
-        column whose values begin at once, found from the data; as in
-        :func:`unrelu.complete_rectangular`. None: absence says nothing. One number for all says that all columns are in
+        column that shows one by its values, by how many are missing and by the other columns; where that cannot be
+        told, none; as in :func:`unrelu.complete_rectangular`. None: absence says nothing. One number for all says that all columns are in
         one unit.
     seen : {"above", "below", "between", "outside"}, default "above"
     unknown : boolean array of shape (m, n), optional
@@ -135,7 +136,7 @@ def complete_table(
     _require_seconds(max_seconds)
     with Spinner() if progress else nullcontext() as shown, budget(max_seconds, getattr(shown, "phase", None)) as clock:
         sheet = Sheet.of(X)
-        threshold, words = _levels(sheet, threshold, seen)
+        threshold, words = _levels(sheet, threshold, seen, unknown)
         terms = sheet.settled(Terms(threshold, seen, unknown, None if _any_number(entry_range) else entry_range))
         if not len(sheet.numeric):
             raise InputError("X must hold at least one column of numbers, got none; convert it with pandas.to_numeric")
@@ -177,15 +178,18 @@ def _completion(chosen: Chosen | RectangularCompletion | None, common: dict[str,
     return TableCompletion(verdict, chosen.model.name, chosen.fit.rank, told, fit=chosen.fit, **common)
 
 
-def _levels(sheet: Sheet, threshold: Any, seen: str) -> tuple[Any, str]:
+def _levels(sheet: Sheet, threshold: Any, seen: str, unknown: Any) -> tuple[Any, str]:
     """The threshold; where it is to be found, one for each column that shows one, and a sentence about them."""
     if not (isinstance(threshold, str) and threshold == "auto"):
         return threshold, ""
     if seen not in ("above", "below"):
         raise InputError(f"threshold='auto' is for cells seen 'above' or 'below' a limit, got seen={seen!r}; name it")
-    found = column_levels(sheet.values, sheet.numeric, seen)
+    mask = None if unknown is None else read_mask(unknown, sheet.axes)
+    found = column_levels(sheet.values, sheet.numeric, seen, mask)
     names = {j: sheet.name(j) for j in found}
-    words = levels_in_words(found, names, seen)
+    absent = np.isnan(sheet.values[:, sheet.numeric].astype(np.float64))
+    gapped = int((absent if mask is None else absent & ~mask[:, sheet.numeric]).any(axis=0).sum())
+    words = levels_in_words(found, names, seen, gapped - len(found))
     return (levels_of_columns(found, sheet.axes.shape[1], seen) if found else None), words
 
 

@@ -18,7 +18,8 @@ __all__ = ["Edge", "edge_of"]
 
 # Of the lowest values, how many tell the rate just above the edge: at most, of all of them, at least; and of how many.
 NEAR, SHARE, FEWEST, OF = 200, 0.04, 10, 40
-# At a wall there are at least so many to a unit as around the middle, relatively: a tail has fewer.
+# At a wall there are at least so many to a unit as around the middle, relatively: a tail has fewer. Where the lowest are
+# a larger share of all values than SHARE, a tail has more of them, and so must a wall.
 DENSE = 0.25
 # As seldom as this a wall looks like none.
 DOUBT = 0.01
@@ -80,7 +81,8 @@ def edge_of(values: Floats) -> Edge | None:
 def _dense(values: Floats, rate: float) -> bool:
     """Whether values begin with as many to a unit as a wall leaves, compared with their middle half."""
     low, high = np.quantile(values, [0.25, 0.75])
-    return bool(rate * (high - low) >= DENSE * values.size / 2)
+    dense = DENSE * max(1.0, np.sqrt(FEWEST / (SHARE * values.size)))
+    return bool(rate * (high - low) >= dense * values.size / 2)
 
 
 def _rounded(distinct: Floats, often: Indices) -> Edge:

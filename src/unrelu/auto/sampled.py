@@ -1,4 +1,4 @@
-"""How a posterior is sampled: chains that begin around the fit which ``auto`` finds."""
+"""How a posterior is sampled: chains that begin around the fit which ``auto`` finds, and around others as good."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from unrelu.auto.other_fits import other_fits
 from unrelu.auto.solving import CANONICAL, cut_short
 from unrelu.auto.strategy import Auto, Strategy
 from unrelu.auto.task import CUT_SHORT, Attempts, Journal, Task
@@ -28,7 +29,7 @@ __all__ = ["Sampled", "mean_factor"]
 
 @dataclass(frozen=True)
 class Sampled(Strategy):
-    """What ``method="gibbs"`` does: the fit of ``auto``, and chains from around it.
+    """What ``method="gibbs"`` does: the fit of ``auto``, and chains from around it and around others as good.
 
     Parameters
     ----------
@@ -66,25 +67,24 @@ class Sampled(Strategy):
         sampler.require_size(problem.size)
         if not problem.norm > 0:
             raise InputError("method 'gibbs' needs seen entries other than zero, and got none; use method='auto'")
-        begun = self._start(task)
+        order = canonical_order(problem.observations) if problem.size <= CANONICAL else np.arange(problem.size)
+        among = problem.observations.reordered(order) if problem.size <= CANONICAL else problem.observations
+        posed = problem.among(among.with_diagonal("unknown" if self.diagonal == "auto" else self.diagonal))
+        begun, places = self._places(task, posed, order)
         if begun.outcome.verdict.code in CUT_SHORT:
             words = "that was before the first draw, and there is no posterior"
             return replace(begun, outcome=_said(begun.outcome, words), problem=problem)
         phase("sampling")
-        order = canonical_order(problem.observations) if problem.size <= CANONICAL else np.arange(problem.size)
-        among = problem.observations.reordered(order) if problem.size <= CANONICAL else problem.observations
-        posed = problem.among(among.with_diagonal("unknown" if self.diagonal == "auto" else self.diagonal))
         truth = None if task.truth is None else task.truth[np.ix_(order, order)]
         sampler = replace(sampler, seed=int(task.rng.integers(2**63)))
-        # The unit of a part of the data need not be that of all of them.
-        first = begun.outcome.point.factor[order] * np.sqrt(problem.unit / posed.unit)
-        first = first.astype(problem.dtype)
-        outcome = run(posed, sampler, (first, first), task.stopping, watch=Watch(truth, task.callback))
+        outcome = run(posed, sampler, (places, places), task.stopping, watch=Watch(truth, task.callback))
+        tried = ("auto", *["another fit"] * (min(len(places), sampler.chains) - 1))
         with unlimited():  # the time may be over, and what was drawn is not lost
-            return self._answer(problem, outcome, np.argsort(order), posed.unit / problem.unit)
+            found = self._answer(problem, outcome, np.argsort(order), posed.unit / problem.unit)
+        return replace(found, tried=tried)
 
-    def _start(self, task: Task) -> Attempts:
-        """The fit of ``auto``, by likelihood or by squares."""
+    def _places(self, task: Task, posed: PSDProblem, order: Any) -> tuple[Attempts, Any]:
+        """The fit of ``auto``, by likelihood or by squares; and where chains begin: there, and at fits as good."""
         auto = Auto()
         rule = auto.solver.rule(None, task.problem.dtype) | MaxIterations(auto.solver.max_iter)
         limit = task.stopping.time_limit
@@ -93,9 +93,16 @@ class Sampled(Strategy):
         inner = replace(task, solver=auto.solver, stopping=rule, callback=None, journal=Journal(), either=either)
         try:
             phase("fitting")
-            return auto.find(inner)
+            begun = auto.find(inner)
+            # The unit of a part of the data need not be that of all of them.
+            first = begun.outcome.point.factor[order] * np.sqrt(task.problem.unit / posed.unit)
+            first = first.astype(task.problem.dtype)
+            if begun.outcome.verdict.code in CUT_SHORT:
+                return begun, first[None]
+            rng = np.random.default_rng(first.shape)  # the same question, the same answer
+            return begun, np.stack([first, *other_fits(posed, first, rng)])
         except (KeyboardInterrupt, OutOfTime) as end:
-            return cut_short(inner, end)
+            return cut_short(inner, end), None
 
     def _answer(self, problem: PSDProblem, outcome: Outcome, back: Any, ratio: float) -> Attempts:
         """The draws in the caller's order of rows, and the factor that is nearest to their mean."""

@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 
 from unrelu.base.arrays import Array, Floats
 
-__all__ = ["FEWEST", "Draws", "effective_sample_size", "r_hat"]
+__all__ = ["FEWEST", "Draws", "effective_sample_size", "r_hat", "root_mean_square"]
 
 # Draws of a chain that are kept; when there are more, every other one goes.
 MOST = 512
@@ -80,6 +80,17 @@ class Draws:
         """Factors of shape (chains, draws, n, rank), and noise levels of shape (chains, draws)."""
         return np.stack(self.factors, axis=1), np.stack(self.sigmas, axis=1)
 
+    def by_place(self, places: int) -> list[Draws]:
+        """The draws of the chains that began at the same of several places, which they took in turn."""
+        return [
+            replace(
+                self,
+                factors=tuple(factor[first::places] for factor in self.factors),
+                sigmas=tuple(sigma[first::places] for sigma in self.sigmas),
+            )
+            for first in range(places)
+        ]
+
     def mapped(self, change: Any, unit: float) -> Draws:
         """The same in another order of the rows (``change`` is an index) and in another unit of the data."""
         root = float(np.sqrt(unit))
@@ -138,6 +149,18 @@ def effective_sample_size(draws: Floats) -> Floats:
     length = np.maximum(2 * pairs.sum(axis=0) - 1, 1 / np.log10(chains * count))
     found: Floats = np.where(total > 0, chains * count / length, float(chains * count))
     return found
+
+
+def root_mean_square(levels: Floats) -> float:
+    """√(mean of the squares), of numbers above 0 whose squares may be too large, or too small, for a number.
+
+    Examples
+    --------
+    >>> root_mean_square(np.array([1e300, 7e300]))
+    5e+300
+    """
+    most = float(levels.max())
+    return most * float(np.sqrt(np.mean((levels / most) ** 2))) if most > 0 else 0.0
 
 
 def _halves(draws: Floats) -> Floats:

@@ -16,7 +16,7 @@ from unrelu.base.errors import InputError, is_number
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
 from unrelu.kernels.memory import require_memory
-from unrelu.loop.chains import Draws, effective_sample_size, r_hat
+from unrelu.loop.chains import Draws, effective_sample_size, r_hat, root_mean_square
 from unrelu.model.truncated_normal import above, expected_within, quantile_within
 from unrelu.solvers.gibbs import agreement
 from unrelu.solvers.sampled_data import limits_of_pairs
@@ -85,7 +85,7 @@ class Posterior:
     @property
     def noise(self) -> Noise:
         """The noise level, as the other methods say it; its degrees of freedom are the spread of the draws."""
-        mean, spread = float(np.sqrt(np.mean(self.sigma**2))), float(np.std(np.log(self.sigma)))
+        mean, spread = root_mean_square(self.sigma), float(np.std(np.log(self.sigma)))
         freedom = int(min(1 / (2 * spread**2), 1e6)) if spread > 0 else 1_000_000
         low, high = np.quantile(self.sigma, [0.025, 0.975])
         words = f"noise of standard deviation {mean:.3g}, by its posterior between {low:.3g} and {high:.3g}"
@@ -148,13 +148,14 @@ class Posterior:
         return self._of_entries(rows, cols, X, found, lambda values: values)
 
     def filled(self, X: Any = None) -> Floats:
-        """The same of all entries, an n×n array; an entry that was not seen is the same both ways round."""
+        """The same of all entries, an n×n array, the same both ways round: one seen one way is copied to the other."""
         n = self.draws.shape[2]
         require_memory(n * n * 8, f"a {n}×{n} matrix")
         result = np.empty((n, n))
         i, j = np.triu_indices(n)
         result[j, i] = result[i, j] = self.expectation(i, j, X)
         values = self.observed(X).block(slice(0, n), slice(0, n))
+        values = np.where(np.isnan(values), values.T, values)
         return np.where(np.isnan(values), result, values)
 
     def spread(self, rows: ArrayLike, cols: ArrayLike, X: Any = None) -> Any:
@@ -227,11 +228,12 @@ class Posterior:
         shape, (i, j) = i.shape, (i.ravel(), j.ravel())
         observations = self.observed(X)
         values = observations.source.at(i, j).astype(np.float64)
-        values = np.where(np.isnan(values), observations.source.at(j, i), values)
+        if self.kept.one:  # with a noise of its own an entry is not the one across the diagonal
+            values = np.where(np.isnan(values), observations.source.at(j, i), values)
         result = np.array(seen(values), np.float64)
         unseen = np.flatnonzero(np.isnan(values))
         i, j = i[unseen], j[unseen]
-        ends, sigma = limits_of_pairs(observations, i, j), self.sigma.reshape(-1, 1)
+        ends, sigma = limits_of_pairs(observations, i, j, self.kept.one), self.sigma.reshape(-1, 1)
         precision = np.broadcast_to(np.asarray(observations.precision_at(i, j), np.float64), i.shape)
 
         def of_part(entries: Floats, part: slice) -> Any:

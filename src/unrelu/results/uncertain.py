@@ -138,7 +138,9 @@ class Uncertain:
             return predicted_by_rehearsal(self.rehearsal, fits, observations, places, level)
         bars, observations = self._with_caution(X), self._with_limits(X)
         places = self._places_of_errors(rows, cols)
+        # With a noise of its own an entry is not the one across the diagonal, and that one does not tell its value.
+        mirrored = self.symmetric and bars.noise.pairs == "one"
         if self.detection is not None:
-            return predicted_hidden(self.detection, bars, observations, places, level, both_ways=self.symmetric)
+            return predicted_hidden(self.detection, bars, observations, places, level, both_ways=mirrored)
         known = self._of_any(observations)
-        return predicted(bars, observations, places, level, both_ways=self.symmetric, alone=known)
+        return predicted(bars, observations, places, level, both_ways=mirrored, alone=known)

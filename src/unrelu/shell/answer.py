@@ -20,7 +20,7 @@ from unrelu.kernels.memory import require_memory
 from unrelu.loop.history import Stop, Verdict, finite
 from unrelu.results.completion import Completion
 from unrelu.results.distrusted import Distrusted
-from unrelu.results.flags import BAND, FLAGS, flags_of, known_limits
+from unrelu.results.flags import BAND, FLAGS, MEASURED, flags_of, known_limits
 from unrelu.shell.outliers import reported
 from unrelu.shell.rehearsals import rehearsal_in_json
 from unrelu.shell.wording import for_shells
@@ -156,7 +156,8 @@ class Answer:
 
     def entries(self, values: Any) -> dict[str, NDArray[Any]]:
         """Everything that is known of the entries with these values, by the names that a long table has for it."""
-        low, high = self._intervals()
+        measured = self.flags == MEASURED  # one seen across the diagonal is copied, whatever its noise
+        low, high = (np.where(measured, values, end) for end in self._intervals())
         words = np.array(FLAGS, object)[self.flags]
         return {"value": np.asarray(values), "flag": words, "low": low, "high": high, "error": self._errors}
 

@@ -71,6 +71,7 @@ class PosteriorAnswer(Answer):
         found = np.zeros((n, n))
         i, j = np.triu_indices(n)
         found[i, j] = found[j, i] = self._drawn.spread(i, j)
+        found[self.flags == MEASURED] = 0.0  # one seen across the diagonal is copied
         return found
 
     def _intervals(self) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from unrelu.base.arrays import Array, Floats
 from unrelu.base.errors import InputError, is_integer, is_number
-from unrelu.base.tolerances import GIBBS_AGREE, GIBBS_COLUMN, GIBBS_EFFECTIVE, GIBBS_NOISE
+from unrelu.base.tolerances import GIBBS_AGREE, GIBBS_COLUMN, GIBBS_EFFECTIVE, GIBBS_NOISE, SAMPLED_AGREE
 from unrelu.kernels.loops import available, rows_drawn
 from unrelu.loop.chains import Draws, effective_sample_size, r_hat
 from unrelu.loop.history import History, Stop, Verdict
@@ -23,7 +23,7 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Solver
 from unrelu.solvers.sampled_data import Told, told
 
-__all__ = ["Chains", "ChainsAgree", "Gibbs", "agreement", "watched_pairs"]
+__all__ = ["Chains", "ChainsAgree", "Gibbs", "agreement", "agreement_by_place", "watched_pairs"]
 
 # Rows beyond which a sweep takes seconds, and nobody wants thousands of them.
 MOST_ROWS = 2000
@@ -31,23 +31,31 @@ MOST_ROWS = 2000
 FIRST_LOOK, NEXT_LOOK = 200, 1.25
 # Entries of which it is asked.
 WATCHED = 1000
-# How far chains begin from the start, relative to the size of its rows: further apart than the posterior is wide.
+# How far chains begin from their start, relative to the size of its rows: far enough to tell a chain that has not
+# forgotten it. That reaches no other place of a row, such as its mirror image; chains see one only if they begin there.
 APART = 0.3
 
 
 @dataclass(frozen=True)
 class ChainsAgree(StoppingRule):
-    """Converged when R̂ of every entry looked at is at most 1 + ``tol``, and the draws are worth enough others."""
+    """Converged when R̂ of every entry looked at is at most 1 + ``tol``, and the draws are worth enough others.
+
+    Or when that holds among the chains that began at the same fit, for each of several fits, and not of all chains:
+    then they stay where they are, and the verdict says so.
+    """
 
     tol: float
     effective: float = GIBBS_EFFECTIVE
 
     def check(self, history: History, problem: Scaled) -> Verdict | None:
         """Converged, if the chains were just compared and agree."""
-        details = history[-1].details
-        if not (details.get("r_hat", np.inf) <= 1 + self.tol and details.get("effective", 0.0) >= self.effective):
-            return None
-        return Verdict(Stop.CONVERGED, f"the chains agree after {history[-1].iteration} sweeps")
+        details, sweeps = history[-1].details, history[-1].iteration
+        if details.get("r_hat", np.inf) <= 1 + self.tol and details.get("effective", 0.0) >= self.effective:
+            return Verdict(Stop.CONVERGED, f"the chains agree after {sweeps} sweeps")
+        stay = details.get("r_hat_by_place", np.inf) <= 1 + self.tol and details["r_hat"] >= SAMPLED_AGREE
+        if stay and details["effective_by_place"] >= self.effective:
+            return Verdict(Stop.CONVERGED, f"the chains agree at each of several fits after {sweeps} sweeps")
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +64,7 @@ class Chains(Iterate):
 
     ``factor`` has the shape (chains, n, rank), ``variance`` (σ²) (chains,); ``means`` and ``precisions`` of the columns
     (chains, rank); ``gathered`` are the draws so far, and ``look`` is the sweep after which chains are compared next.
+    They began at so many ``places`` in turn.
     """
 
     told: Told
@@ -68,6 +77,7 @@ class Chains(Iterate):
     scale: float
     gathered: Draws = field(default_factory=Draws)
     look: int = FIRST_LOOK
+    places: int = 1
     details: Mapping[str, float] = field(default_factory=dict)
     stuck: str | None = None
 
@@ -109,7 +119,7 @@ class Gibbs(Solver[Chains]):
     scale : float, optional
         The size of a typical entry, to which the priors are relative. Default: the root mean square of the seen ones.
     stopping : {"relative", "paper"}
-        The same rule for both: R̂ of all entries looked at is at most 1 + tol, and 400 effective draws.
+        The same rule for both: R̂ of all entries looked at is at most 1 + tol, and 400 effective draws of each.
 
     References
     ----------
@@ -171,16 +181,17 @@ class Gibbs(Solver[Chains]):
             )
 
     def start(self, problem: PSDProblem, left: Array, right: Array) -> Chains:
-        """All chains around the start, each a little elsewhere."""
+        """All chains around the start, each a little elsewhere; of several, of shape (k, n, rank), around each in turn."""
         known = told(problem.observations, self.pairs)
         rng = np.random.default_rng(self.seed)
-        n, r = left.shape
-        first = left.astype(np.float64)
+        places = left.reshape(-1, *left.shape[-2:]).astype(np.float64)
+        (n, r), first = left.shape[-2:], places[0]
         unit = problem.unit
         typical = problem.norm / np.sqrt(max(problem.observations.count, 1))
         scale = (typical if self.scale is None else self.scale / unit) or 1.0
         rough = float(np.sqrt(np.mean(first * first))) or float(np.sqrt(scale / r))
-        factor = first + APART * rough * rng.standard_normal((self.chains, n, r))
+        begun = places[np.arange(self.chains) % len(places)]
+        factor = begun + APART * rough * rng.standard_normal((self.chains, n, r))
         given = problem.loss.noise if problem.loss.noise_given else None
         misfit = known.values - np.einsum("kr,kr->k", first[known.rows], first[known.cols])
         level = float(np.sqrt(np.mean(misfit * misfit))) if misfit.size else scale
@@ -195,6 +206,7 @@ class Gibbs(Solver[Chains]):
             objective=0.0,
             scale=scale,
             gathered=Draws(one=known.one),
+            places=min(len(places), self.chains),
             details={"sigma": sigma},
         )
         return replace(state, objective=_minus_log_likelihood(state))
@@ -222,6 +234,9 @@ class Gibbs(Solver[Chains]):
             return made
         worst, least = agreement(gathered)
         details = {**made.details, "r_hat": worst, "effective": least}
+        if state.places > 1:
+            worst, least = agreement_by_place(gathered, state.places)
+            details |= {"r_hat_by_place": worst, "effective_by_place": least}
         return replace(made, details=details, look=int(gathered.sweeps * NEXT_LOOK))
 
 
@@ -241,6 +256,12 @@ def agreement(draws: Draws) -> tuple[float, float]:
     entries = np.einsum("cskr,cskr->csk", factors[:, :, i], factors[:, :, j], dtype=np.float64)
     found = np.concatenate([entries, sigmas[:, :, None]], axis=2)
     return float(r_hat(found).max()), float(effective_sample_size(found).min())
+
+
+def agreement_by_place(draws: Draws, places: int) -> tuple[float, float]:
+    """The same among the chains that began at the same of several places; the worst and the least of these."""
+    each = [agreement(part) for part in draws.by_place(places)]
+    return max(worst for worst, _ in each), min(least for _, least in each)
 
 
 def _minus_log_likelihood(state: Chains) -> float:

@@ -104,15 +104,15 @@ def _of_diagonal(observations: Observations) -> Ends:
     return Ends((low, high), gap).over(observations.unit)
 
 
-def limits_of_pairs(observations: Observations, i: Indices, j: Indices) -> Ends:
+def limits_of_pairs(observations: Observations, i: Indices, j: Indices, one: bool = True) -> Ends:
     """What is known of the unseen pairs (i[k], j[k]) both ways round, in the caller's units.
 
-    Of two gaps the wider is kept. Where the two ways contradict each other, what is said of (i, j) holds.
+    If not ``one`` noise is that of both ways, only what is said of (i, j) is known of it. Of two gaps the wider is kept. Where the two ways contradict each other, what is said of (i, j) holds.
     """
     shape = observations.source.shape
     low, high = np.full(len(i), -np.inf), np.full(len(i), np.inf)
     first, last = np.full(len(i), np.inf), np.full(len(i), -np.inf)
-    for a, b in ((i, j), (j, i)):
+    for a, b in ((i, j), (j, i)) if one else ((i, j),):
         there, ends = observations.told_at(a, b), observations.limits.at(a, b, shape)
         least, most = np.maximum(low, ends[0]), np.minimum(high, ends[1])
         there &= least < most

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ import numpy as np
 from unrelu.auto.detected import with_unseen
 from unrelu.auto.ranks import Climb
 from unrelu.auto.robust import doubted
-from unrelu.base.arrays import Bools
+from unrelu.base.arrays import Bools, Floats
 from unrelu.base.budget import phase
-from unrelu.base.errors import CompletionWarning, InputError, unknown_name
+from unrelu.base.errors import CompletionWarning, InputError, is_integer, is_number, unknown_name
 from unrelu.base.generators import generator_of
 from unrelu.complete import complete
 from unrelu.complete_rectangular import complete_rectangular
@@ -28,24 +29,33 @@ from unrelu.detection.chosen import Detection, detected, enough_to_tell
 from unrelu.detection.edge import Edge, edge_of
 from unrelu.detection.evidence import measured_once
 from unrelu.judge.definite import not_definite
+from unrelu.judge.likelihood import MANY_ROWS
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.model.losses import Huber
 from unrelu.problems.psd import PSDProblem
 from unrelu.problems.rectangular import RectangularProblem
-from unrelu.results.diagnosis import Counted, Diagnosis, Structure
-from unrelu.results.gaps import evidence_of
+from unrelu.results.diagnosis import Counted, Diagnosis
+from unrelu.results.gaps import evidence_of, is_auto
 from unrelu.results.inspected import (
+    at_the_edge,
+    beyond,
     contradicted_by,
-    cutoff_of,
+    counted_in,
     distances_in,
     extrapolating,
+    fewer,
     mirrored,
     noise_of_fit,
-    roundest,
+    nothing_told,
+    objection_to,
+    require_ordinary,
+    some_rows,
     spectrum_of,
+    structures_of,
     thin,
     verdict_of_fit,
 )
+from unrelu.results.recommended import Recommending, level_to_paste
 
 __all__ = ["diagnose"]
 
@@ -53,6 +63,9 @@ __all__ = ["diagnose"]
 FEW = 0.1
 # Seen entries from which on some can be hidden on purpose.
 HELD_OUT = 40
+
+# How entries go unseen, or why that cannot be told.
+Told = tuple[Detection | None, str]
 
 
 @owning_the_cores()
@@ -89,7 +102,7 @@ def diagnose(
     Raises
     ------
     InputError
-        If there is nothing to look at.
+        If there is nothing to look at, or rank, threshold or side cannot be what they are said to be.
 
     Examples
     --------
@@ -107,15 +120,29 @@ def diagnose(
     >>> found.recommended
     'unrelu.complete(X, rank=2, threshold=0.25)'
     """
-    if seen not in ("above", "below"):
+    sheet, named = Sheet.of(X), _level_checked(threshold)
+    if not isinstance(seen, str) or seen not in ("above", "below"):
         raise unknown_name("side seen", seen, ["above", "below"])
-    sheet = Sheet.of(X)
-    m, n = sheet.axes.shape
     if not len(sheet.numeric) or not np.isfinite(sheet.values).any():
         raise InputError("X must hold numbers of which some were seen, got none; there is nothing to look at")
+    require_ordinary(sheet)
+    m, n = sheet.axes.shape
+    most = min(m, len(sheet.numeric))
+    if not (rank is None or (is_integer(rank) and 1 <= rank <= most)):
+        raise InputError(f"rank must be an integer between 1 and {most}, or None for one that is found; got {rank!r}")
     square = m == n and len(sheet.numeric) == n and mirrored(sheet.values)
-    asked = _Asked(X, sheet, rank, threshold, seen, unknown, generator_of(rng), square)
+    mask = None if unknown is None else read_mask(unknown, sheet.axes)
+    asked = _Asked(X, sheet, rank, named, seen, mask, generator_of(rng), square)
     return asked.diagnosed()
+
+
+def _level_checked(threshold: Any) -> Any:
+    """``auto``, None, or a number."""
+    if threshold is None or is_auto(threshold):
+        return threshold
+    if not is_number(threshold):
+        raise InputError(f"threshold must be one finite number, 'auto' or None, got {threshold!r}")
+    return float(threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,235 +152,239 @@ class _Asked:
     X: Any
     sheet: Sheet
     rank: int | None
-    threshold: Any
+    named: float | str | None
     seen: str
-    unknown: Any
+    unknown: Bools | None
     rng: np.random.Generator
     square: bool
 
-    @property
-    def _auto(self) -> bool:
-        return isinstance(self.threshold, str) and self.threshold == "auto"
+    @cached_property
+    def wrong_side(self) -> int:
+        """Seen entries on the unseen side of a threshold that was named."""
+        return beyond(self.sheet, self.named, self.seen) if isinstance(self.named, float) else 0
 
     @property
-    def _mask(self) -> Bools:
-        axes = self.sheet.axes
-        return np.zeros(axes.shape, bool) if self.unknown is None else read_mask(self.unknown, axes)
+    def threshold(self) -> Any:
+        """As it was named; ``auto`` where seen entries say that it cannot be that."""
+        return "auto" if self.wrong_side else self.named
+
+    @cached_property
+    def numbers(self) -> Any:
+        """Columns that hold numbers."""
+        return self.X.iloc[:, self.sheet.numeric] if hasattr(self.X, "iloc") else self.X
+
+    @cached_property
+    def mask(self) -> Bools | None:
+        """Of their entries, which are missing for a reason that is known."""
+        return None if self.unknown is None else self.unknown[:, self.sheet.numeric]
+
+    @cached_property
+    def observations(self) -> Observations:
+        """With nothing taken from absence."""
+        read = Observations.of if self.square else table_observations
+        return read(self.numbers, threshold=None, unknown=self.mask)
+
+    @cached_property
+    def values(self) -> Floats:
+        """What was seen, each measurement once."""
+        return measured_once(self.observations)
+
+    @cached_property
+    def edge(self) -> Edge | None:
+        """Where seen values begin, or for ``below`` those with the other sign."""
+        return edge_of(self.values if self.seen == "above" else -self.values)
 
     def diagnosed(self) -> Diagnosis:
         """Look at the values, fit them, and put together what that says."""
-        counted = self._counted()
-        numbers = self.X.iloc[:, self.sheet.numeric] if hasattr(self.X, "iloc") else self.X
-        read = Observations.of if self.square else table_observations
-        observations = read(numbers, threshold=None, unknown=self.unknown)
-        values = measured_once(observations)
-        edge = edge_of(values if self.seen == "above" else -values)
+        counted = counted_in(self.sheet, self.unknown)
         distances = distances_in(self.sheet.values) if self.square else None
         with _quietly():
-            completion, detection, untold = self._fitted(numbers, edge, observations, counted)
-            negative = self._negative(completion, observations)
-            other = None if negative is None else self._indefinite(numbers, edge)
-            if other is not None:
-                completion, (detection, untold) = other, self._detected(other, observations, counted)
-        wrong = self._wrong_side(detection)
-        structures = self._structures(completion, negative, distances)
+            found = self._fitted(counted) if np.nanmax(np.abs(self.sheet.values)) > 0 else _Fit(None)
+            negative = self._negative(found.completion)
+            other = None if negative is None else self._indefinite()
+            found = found if other is None else _Fit(other)
+            completion = found.completion
+            detection, untold = found.told or self._detected(completion, counted)
+        structures = structures_of(completion, self.square, negative, distances, found.rehearsed)
         rank = completion.rank if completion is not None and completion.verdict.determines else None
+        asked = Recommending(
+            self.sheet, self.square, counted, self.rank, self._meant(detection), self.seen, self.unknown
+        )
         return Diagnosis(
             shape=self.sheet.axes.shape,
             counted=counted,
             detection=detection,
             untold=untold,
-            wrong_side=wrong,
+            wrong_side=self._beyond(detection),
+            objection=self._objection(detection),
             structures=structures,
             rank=rank,
             spectrum=spectrum_of(completion),
             sigma=noise_of_fit(completion),
             verdict=verdict_of_fit(completion),
             extrapolates=extrapolating(completion),
-            held_out=not counted.unseen or values.size >= HELD_OUT,
+            held_out=not counted.unseen or self.values.size >= HELD_OUT,
             thin_rows=thin(counted.per_row, rank),
             thin_columns=thin(counted.per_column, rank),
             contradicted=contradicted_by(completion, self.sheet),
             axes=Axes(self.sheet.axes.shape, self.sheet.axes.rows, self.sheet.axes.columns, alike=self.square),
-            **self._recommended(completion, detection, structures, edge, rank),
+            **asked.call(completion, detection, structures, rank),
         )
 
-    def _counted(self) -> Counted:
-        present, mask = ~np.isnan(self.sheet.values), self._mask
-        unseen = ~present & ~mask
-        unseen[:, np.setdiff1d(np.arange(present.shape[1]), self.sheet.numeric)] = False
-        known = int((mask & ~present).sum())
-        return Counted(int(present.sum()), int(unseen.sum()), known, present.sum(axis=1), present.sum(axis=0))
+    def _fitted(self, counted: Counted) -> _Fit:
+        """A fit, and how entries go unseen by it.
 
-    def _fitted(
-        self, X: Any, edge: Edge | None, observations: Observations, counted: Counted
-    ) -> tuple[Any, Detection | None, str]:
-        """A fit, how entries go unseen by it, and if that cannot be told, why not.
-
-        A rank that leaves only noise of the seen entries is looked for with nothing taken from absence; where there is
-        none, with the wall that the seen values show.
+        Of a symmetric matrix it is the one completion with the wall that the seen values show: its rank is the rank,
+        and nothing is fitted twice.
         """
-        wall = self._wall(edge)
-        rank = self._rank(observations) if self.rank is None else self.rank
-        alone, how = (None, {}) if rank is None else (self._tried(X, rank, threshold=None), {})
+        first = self._tried(None, threshold=self._wall) if self.square and self.rank is None else None
+        alone, how = self._alone(first), {}
         if alone is None or not alone.verdict.determines:
-            robust = self._rank_of_most(observations)
+            robust = self._rank_of_most()
             if robust is not None:
-                rank, how = robust, {"loss": "huber"}
-                alone = self._tried(X, rank, threshold=None, **how)
-        if rank is None:
-            completion = self._tried(X, None, threshold=wall if self._auto else self.threshold)
-            return completion, *self._detected(completion, observations, counted)
+                how = {"loss": "huber"}
+                alone = self._tried(robust, threshold=None, **how)
+        if alone is None:
+            return self._rehearsed(first)
         phase("comparing ways to go unseen")
-        detection, untold = self._detected(alone, observations, counted)
-        kind = "random" if detection is None else detection.kind
-        if kind == "random":
-            found = self._tried(X, self.rank, threshold=None, **how)
-        elif kind == "censored" and detection is not None:
-            found = self._tried(X, self.rank, threshold=self._level(detection), **how)
-        else:
-            found = self._tried(X, rank, threshold="auto", gaps=kind)
+        told = self._detected(alone, counted)
+        found = self._with_gaps(told[0], first, alone, how)
         # A rank that leaves only noise is one, also where a rehearsal would rather have another model.
-        named = found is None or (not found.verdict.determines and alone is not None and alone.verdict.determines)
-        if named and alone is not None and found is not None:
-            alone = replace(alone, rehearsal=found.rehearsal)
-        return (alone if named else found), detection, untold
+        if found is None or (not found.verdict.determines and alone.verdict.determines):
+            found = alone if found is None else replace(alone, rehearsal=found.rehearsal)
+        return _Fit(found, told)
 
-    def _wall(self, edge: Edge | None) -> float | None:
-        """The wall that the seen values show by themselves."""
-        if edge is None or not edge.sharp:
+    def _alone(self, first: Any) -> Any:
+        """A fit of a rank that leaves only noise, with nothing taken from absence; None where there is none."""
+        if self.rank is not None:
+            return self._tried(self.rank, threshold=None)
+        if first is not None and first.verdict.determines:
+            return first if self._wall is None else self._tried(first.rank, threshold=None, start=first)
+        rank = self._rank(self.observations)
+        return None if rank is None else self._tried(rank, threshold=None)
+
+    def _with_gaps(self, detection: Detection | None, first: Any, alone: Any, how: dict[str, Any]) -> Any:
+        """The fit that goes with the way in which entries go unseen."""
+        kind = "random" if detection is None else detection.kind
+        if detection is not None and kind in ("mixed", "curve"):
+            return self._tried(alone.rank, threshold="auto", gaps=kind)
+        level = None
+        if detection is not None and kind == "censored":
+            level = level_to_paste(detection, self.sheet, self._meant(detection), self.seen)
+        if first is not None and first.verdict.determines and not how and (level is None) == (self._wall is None):
+            return first
+        return self._tried(self.rank, threshold=level, **how)
+
+    def _rehearsed(self, first: Any) -> _Fit:
+        """The model that forecasts best; of a few rows, among which nobody can tell noise, the fit of its rank."""
+        if first is None or len(self.sheet.values) >= MANY_ROWS or first.rehearsal is None:
+            return _Fit(first)
+        named = self._tried(first.rank, threshold=self._wall) if first.rehearsal.extrapolates else None
+        if named is None or not named.verdict.determines:
+            return _Fit(first)
+        return _Fit(replace(named, rehearsal=first.rehearsal), rehearsed=True)
+
+    @cached_property
+    def _wall(self) -> float | None:
+        """The wall that was named, or that the seen values show by themselves; None where there is none."""
+        if not is_auto(self.threshold):
+            return None if self.threshold is None else float(self.threshold)
+        if self.edge is None or not self.edge.sharp:
             return None
-        return edge.level if self.seen == "above" else -edge.level
+        return self.edge.level if self.seen == "above" else -self.edge.level
 
     def _rank(self, observations: Observations) -> int | None:
         """The rank that leaves only noise, or only rounding, of the seen entries; None if none does.
 
         As if all that is unseen were beyond all that was seen; if that leads nowhere, with nothing taken from absence.
+        Of many rows some are asked first: a part of a matrix of low rank is of low rank.
         """
         posed = PSDProblem if observations.source.cut is None else RectangularProblem
         values = measured_once(observations)
         wall = float(values.min(initial=np.inf) if self.seen == "above" else values.max(initial=-np.inf))
+        some = some_rows(observations)
         for told in (with_unseen(observations, wall, self.seen), observations):
             phase("looking for a rank")
+            if len(some) < observations.size and Climb(told.restricted(some), posed).ladder().rank is None:
+                continue
             rank = Climb(told, posed).ladder().rank
             if rank is not None:
                 return rank
         return None
 
-    def _negative(self, completion: Any, observations: Observations) -> str | None:
+    def _negative(self, completion: Any) -> str | None:
         """What says that the matrix is not positive semidefinite; None where nothing does, or such a fit was found."""
         if not self.square or completion is None or completion.verdict.determines:
             return None
-        return not_definite(observations, completion.rank)
+        return not_definite(self.observations, completion.rank)
 
-    def _indefinite(self, X: Any, edge: Edge | None) -> Any:
+    def _indefinite(self) -> Any:
         """A fit with eigenvalues of both signs, of the rank that fits the matrix as a table; None where none fits."""
-        rank = self.rank or self._rank(table_observations(X, threshold=None, unknown=self.unknown))
+        rank = self.rank or self._rank(table_observations(self.numbers, threshold=None, unknown=self.mask))
         if rank is None:
             return None
-        wall = self._wall(edge) if self._auto else self.threshold
-        found = self._tried(X, rank, structure="indefinite", threshold=wall)
+        found = self._tried(rank, structure="indefinite", threshold=self._wall)
         return found if found is not None and found.verdict.determines else None
 
-    def _rank_of_most(self, observations: Observations) -> int | None:
+    def _rank_of_most(self) -> int | None:
         """The same without a few entries that the others contradict; None where that leads nowhere either."""
         phase("looking for wrong entries")
-        doubts = doubted(observations, self.rank, Huber(), self.rng)
-        if not 0 < len(doubts.rows) <= FEW * observations.count:
+        some = self.observations.restricted(some_rows(self.observations))
+        doubts = doubted(some, self.rank, Huber(), self.rng)
+        if not 0 < len(doubts.rows) <= FEW * some.count:
             return None
         posed = PSDProblem if self.square else RectangularProblem
-        rest = observations.without_entries(doubts.rows, doubts.cols)
+        rest = some.without_entries(doubts.rows, doubts.cols)
         return Climb(rest, posed).ladder().rank if self.rank is None else self.rank
 
-    def _tried(self, X: Any, rank: int | None, **how: Any) -> Any:
+    def _tried(self, rank: int | None, **how: Any) -> Any:
         """A completion; None where it is refused."""
         door = complete if self.square else complete_rectangular
         try:
-            return door(X, rank, seen=self.seen, unknown=self.unknown, rng=self.rng, **how)
+            return door(self.numbers, rank, seen=self.seen, unknown=self.mask, rng=self.rng, **how)
         except InputError:
             return None
 
-    def _detected(self, completion: Any, observations: Observations, counted: Counted) -> tuple[Detection | None, str]:
+    def _detected(self, completion: Any, counted: Counted) -> Told:
         """How entries go unseen; or why that cannot be told."""
-        if not counted.unseen:
-            return None, "Everything was seen: nothing can be told of why entries would be missing."
-        values = self.sheet.values[~np.isnan(self.sheet.values)]
-        if values.size > 1 and values.min() == values.max():
-            return None, f"All seen values are {values[0]:g}: they show no threshold, and nothing of the others."
-        if min(self.sheet.axes.shape) == 1:
-            return None, "There is one row or column only: nothing says what its entries have in common."
-        if completion is None:
-            return None, "No fit of the seen entries was found, so that nothing can be told of the others."
-        evidence = evidence_of(completion, observations)
+        untold = nothing_told(self.sheet, counted, completion)
+        if untold:
+            return None, untold
+        evidence = fewer(evidence_of(completion, self.observations))
         if not enough_to_tell(evidence):
             rows = "rows that can be fitted"
             return None, f"Too few entries were seen, or unseen, in {rows} to tell why entries are missing."
-        named = not self._auto and self.threshold is not None and np.ndim(self.threshold) == 0
-        return detected(evidence, side=self.seen, level=float(self.threshold) if named else None), ""
+        named = self.threshold if isinstance(self.threshold, float) else None
+        found = detected(evidence, side=self.seen, level=named)
+        if named is not None and found.kind == "random":  # nothing speaks for the level that was named
+            found = detected(evidence, side=self.seen)
+        return (found if found.curve.level == named else at_the_edge(found, self.edge)), ""
 
-    def _wrong_side(self, detection: Detection | None) -> int | None:
-        level = self.threshold if not self._auto else None if detection is None else detection.curve.level
-        curve = None if detection is None else detection.curve
-        if level is None or np.ndim(level) or not np.isfinite(level) or (curve is not None and curve.width > 0):
-            return None
-        values = self.sheet.values[~np.isnan(self.sheet.values)]
-        return int(np.sum(values < level) if self.seen == "above" else np.sum(values > level))
-
-    def _structures(self, completion: Any, negative: str | None, distances: Structure | None) -> tuple[Structure, ...]:
-        answered = completion is not None and completion.verdict.determines
-        name = "psd" if self.square else "rectangular"
-        called = "A positive semidefinite matrix" if self.square else "A table"
-        if answered and negative is None:
-            words = f"{called} of rank {completion.rank} fits what was seen."
-        elif completion is not None:
-            words = f"{called} of low rank does not fit what was seen."
-        else:
-            words = f"No {called[2:]} of low rank was found that fits what was seen."
-        found = [Structure(name, answered and negative is None, words)]
-        if negative is not None:
-            fits = "" if not answered else f" A symmetric matrix of rank {completion.rank} with both signs does fit."
-            found.append(Structure("indefinite", answered, f"{negative[0].upper()}{negative[1:]}.{fits}"))
-        if distances is not None:
-            found.insert(0 if distances.fits else len(found), distances)
-        return tuple(found)
-
-    def _recommended(
-        self, completion: Any, detection: Detection | None, structures: tuple[Structure, ...], edge: Any, rank: Any
-    ) -> dict[str, Any]:
-        """The call that this leads to."""
-        options: dict[str, Any] = {}
-        if structures[0].name == "distances":
-            return {"function": "complete_distances", "options": {"dim": "auto", **cutoff_of(self.sheet.values)}}
-        function = "complete" if self.square else "complete_rectangular" if completion is not None else "complete_table"
-        kind = None if detection is None else detection.kind
-        if function == "complete_table":
-            return {"function": function, "options": {"threshold": "auto"} if kind != "random" else {}}
-        if kind in ("mixed", "curve"):
-            options = {"threshold": "auto", "gaps": kind}
-        elif kind == "censored" and detection is not None:
-            options = {"threshold": self._level(detection)}
-        else:
-            options = {"threshold": None}
-        options |= {} if self.seen == "above" else {"seen": self.seen}
-        options |= {"structure": "indefinite"} if any(o.name == "indefinite" and o.fits for o in structures) else {}
-        options |= {"loss": "huber"} if completion is not None and completion.distrusted else {}
-        by_itself = (completion is not None and completion.threshold is not None) or kind == "random"
-        if rank is not None and (not self.square or not by_itself or "structure" in options):
-            options = {"rank": rank, **options}
-        return {"function": function, "options": options}
-
-    def _level(self, detection: Detection) -> Any:
-        """A threshold to paste: the roundest number that the data allow; ``auto`` where seen entries lie beyond it."""
-        curve = detection.curve
-        if not self._auto:
+    def _meant(self, detection: Detection | None) -> Any:
+        """The threshold as it was named, unless the data speak against it."""
+        if detection is None or not isinstance(self.threshold, float) or detection.curve.level == self.threshold:
             return self.threshold
-        values = self.sheet.values[~np.isnan(self.sheet.values)]
-        if curve.stray > 0 or curve.before_noise:
-            return "auto"
-        low, high = curve.level_interval
-        nearest = float(values.min() if self.seen == "above" else values.max())
-        ends = (low, min(high, nearest)) if self.seen == "above" else (max(low, nearest), high)
-        return roundest(min(ends), max(ends))
+        return "auto"
+
+    def _objection(self, detection: Detection | None) -> str:
+        """What the data say against a threshold that was named."""
+        return "" if self._meant(detection) == self.named else objection_to(self.named, self.wrong_side, detection)
+
+    def _beyond(self, detection: Detection | None) -> int | None:
+        """Seen entries on the unseen side of the level."""
+        curve = None if detection is None else detection.curve
+        if self.wrong_side or curve is None or not np.isfinite(curve.level) or curve.width > 0:
+            return self.wrong_side if isinstance(self.named, float) else None
+        return beyond(self.sheet, curve.level, self.seen)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A fit, if there is one; what it tells of the gaps, if that was asked; whether only a rehearsal chose its rank."""
+
+    completion: Any
+    told: Told | None = None
+    rehearsed: bool = False
 
 
 @contextmanager

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from unrelu.base.arrays import Floats, Indices
 from unrelu.data.labels import Axes, label_or_position
 from unrelu.detection.chosen import Detection
-from unrelu.loop.history import Verdict, finite
+from unrelu.loop.history import Verdict
 
 __all__ = ["Contradicted", "Counted", "Diagnosis", "Structure"]
 
+# What a command has no option for: it takes everything for a table, or knows no mask.
+NOT_OPTIONS = {"table": ("table",), "locate": ("table", "unknown", "layout")}
 # Rows, columns and entries that a sentence names.
 NAMED = 5
 
@@ -75,6 +79,8 @@ class Diagnosis:
         How entries go unseen; None where that cannot be told, and ``untold`` says why.
     wrong_side : int or None
         Seen entries on the wrong side of the threshold that was named, or of the level that was found.
+    objection : str
+        What the data say against the threshold that was named, in a sentence; empty where they say nothing.
     structures : tuple of Structure
     rank : int or None
         Of the fit; None where no low rank leaves only noise.
@@ -93,9 +99,11 @@ class Diagnosis:
     contradicted : tuple of Contradicted
         Seen entries that the rest contradicts, the worst first.
     recommended : str
-        A call, ready to paste.
+        A call, ready to paste; empty where there is nothing to complete, or nothing to complete it by.
+    function : str or None
+        The function of that call.
     options : dict
-        The options of that call.
+        Its options, the mask of what is ``unknown`` among them if there was one.
     """
 
     shape: tuple[int, int]
@@ -103,6 +111,7 @@ class Diagnosis:
     detection: Detection | None
     untold: str
     wrong_side: int | None
+    objection: str
     structures: tuple[Structure, ...]
     rank: int | None
     spectrum: Floats
@@ -113,7 +122,7 @@ class Diagnosis:
     thin_rows: Indices
     thin_columns: Indices
     contradicted: tuple[Contradicted, ...]
-    function: str
+    function: str | None
     options: dict[str, Any]
     axes: Axes = field(repr=False)
 
@@ -125,21 +134,46 @@ class Diagnosis:
     @property
     def recommended(self) -> str:
         """The call that this leads to, ready to paste."""
-        said = ", ".join(["X", *(f"{name}={value!r}" for name, value in self.options.items())])
-        return f"unrelu.{self.function}({said})"
+        if self.function is None:
+            return ""
+        masked = {"unknown": "unknown"}
+        said = ["X", *(f"{name}={masked.get(name, repr(value))}" for name, value in self.options.items())]
+        return f"unrelu.{self.function}({', '.join(said)})"
 
-    def command(self, file: str, output: str = "completed.csv") -> str:
-        """The same for the shell."""
+    def command(self, file: str, output: str = "completed.csv", said: Mapping[str, Sequence[str]] | None = None) -> str:
+        """The same for the shell.
+
+        Parameters
+        ----------
+        file, output : str
+        said : mapping of str to words, optional
+            How the file is to be read, and what is unknown of it: words of the command line by the name of the option.
+        """
+        if self.function is None:
+            return ""
         name = {"complete": "complete", "complete_distances": "locate", "complete_table": "table"}.get(self.function)
         words = ["unrelu", name or "complete", _quoted(file)]
         for option, value in self.options.items():
+            if option == "unknown":
+                continue
             if option == "threshold" and value is None:
                 words += [] if name == "table" else ["--no-threshold"]
             elif option == "cutoff" or value is not None:
                 words += [f"--{option.replace('_', '-')}", str(value)]
         if self.function == "complete_rectangular":
             words += ["--structure", "rectangular"]
+        refused = NOT_OPTIONS.get(name or "complete", ())
+        words += [_quoted(word) for option, more in (said or {}).items() if option not in refused for word in more]
         return " ".join([*words, "-o", _quoted(output)])
+
+    @property
+    def conclusion(self) -> str:
+        """What all this leads to, in a line."""
+        if self.function is not None:
+            return f"Recommended: {self.recommended}"
+        if self.counted.unseen + self.counted.unknown:
+            return "Nothing is recommended: one row or column says nothing of its gaps."
+        return "Nothing is missing: there is nothing to complete."
 
     def sentences(self) -> list[str]:
         """All that was found, one sentence for each thing."""
@@ -149,7 +183,7 @@ class Diagnosis:
         return [
             self._about_counts(),
             self._about_gaps(),
-            self._about_the_wrong_side(),
+            self.objection or self._about_the_wrong_side(),
             *(one.reason for one in self.structures),
             self._about_noise(),
             self._about_forecasts(),
@@ -226,7 +260,7 @@ class Diagnosis:
     def as_dict(self) -> dict[str, Any]:
         """Everything in numbers, ready for JSON."""
         found = self.detection
-        return finite(
+        return plain(
             {
                 "shape": list(self.shape),
                 "seen": self.counted.seen,
@@ -241,6 +275,7 @@ class Diagnosis:
                 "random_share": None if found is None else found.random_share,
                 "random_interval": None if found is None else list(found.random_interval),
                 "wrong_side": self.wrong_side,
+                "objection": self.objection,
                 "structures": {one.name: {"fits": one.fits, "reason": one.reason} for one in self.structures},
                 "rank": self.rank,
                 "spectrum": self.spectrum.tolist(),
@@ -257,7 +292,22 @@ class Diagnosis:
         )
 
     def __str__(self) -> str:
-        return "\n".join([*self.sentences(), f"Recommended: {self.recommended}"])
+        return "\n".join([*self.sentences(), self.conclusion])
+
+
+def plain(value: Any) -> Any:
+    """The same with None for what JSON cannot say: NaN and infinities, however deep.
+
+    Examples
+    --------
+    >>> plain({"interval": (float("nan"), 1.0), "rank": 2})
+    {'interval': [None, 1.0], 'rank': 2}
+    """
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _quoted(path: str) -> str:

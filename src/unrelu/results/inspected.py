@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from unrelu.base.arrays import Array, Floats, Indices
+from unrelu.base.arrays import Array, Bools, Floats, Indices
+from unrelu.base.errors import InputError
 from unrelu.data.labels import label_or_position
+from unrelu.data.observations import Observations
 from unrelu.data.sheet import Sheet
+from unrelu.detection.chosen import Detection
+from unrelu.detection.edge import Edge
+from unrelu.detection.evidence import Evidence
+from unrelu.judge.likelihood import MANY_ROWS
 from unrelu.loop.history import Stop, Verdict
-from unrelu.results.diagnosis import Contradicted, Structure
+from unrelu.results.diagnosis import Contradicted, Counted, Structure
 
 __all__ = [
+    "at_the_edge",
+    "beyond",
     "contradicted_by",
+    "counted_in",
     "cutoff_of",
     "distances_in",
     "extrapolating",
+    "fewer",
     "mirrored",
     "noise_of_fit",
+    "nothing_told",
+    "objection_to",
+    "require_ordinary",
     "roundest",
+    "some_rows",
     "spectrum_of",
+    "structures_of",
     "thin",
     "verdict_of_fit",
 ]
@@ -29,6 +46,12 @@ __all__ = [
 CONTRADICTED, MOST = 6.0, 1000
 # Triples of a distance matrix that are looked at, and the share of them that may break the triangle inequality.
 TRIPLES, BROKEN = 20_000, 0.01
+# Entries by which ways to go unseen are compared, at most: more would say the same at their price.
+COMPARED = 20_000
+# Rows that are asked first, where there are more: a part of a matrix of low rank is of low rank.
+ASKED_FIRST = 400
+# Beyond these sizes squares are no numbers any more, or zero.
+SMALLEST, LARGEST = 1e-100, 1e100
 # From the median of sizes to a standard deviation.
 MEDIAN = 1.4826
 
@@ -50,6 +73,93 @@ def roundest(low: float, high: float) -> float:
         if number <= high:
             return float(f"{number:.15g}") if low <= float(f"{number:.15g}") <= high else number
     return high
+
+
+def counted_in(sheet: Sheet, unknown: Bools | None) -> Counted:
+    """How many entries were seen, and how many not."""
+    present = ~np.isnan(sheet.values)
+    mask = np.zeros(present.shape, bool) if unknown is None else unknown
+    unseen = ~present & ~mask
+    unseen[:, np.setdiff1d(np.arange(present.shape[1]), sheet.numeric)] = False
+    known = int((mask & ~present).sum())
+    return Counted(int(present.sum()), int(unseen.sum()), known, present.sum(axis=1), present.sum(axis=0))
+
+
+def nothing_told(sheet: Sheet, counted: Counted, completion: Any) -> str:
+    """Why nothing can be told of how entries go unseen; nothing where it may be."""
+    values = sheet.values[~np.isnan(sheet.values)]
+    if not counted.unseen:
+        words = "All seen values are 0. " if not values.any() else ""
+        return f"{words}Everything was seen: nothing can be told of why entries would be missing."
+    if values.size > 1 and values.min() == values.max():
+        return f"All seen values are {values[0]:g}: they show no threshold, and nothing of the others."
+    if min(sheet.axes.shape) == 1:
+        return "There is one row or column only: nothing says what its entries have in common."
+    if completion is None:
+        return "No fit of the seen entries was found, so that nothing can be told of the others."
+    return ""
+
+
+def beyond(sheet: Sheet, level: float, seen: str) -> int:
+    """Seen entries on the unseen side of a level."""
+    values = sheet.values[~np.isnan(sheet.values)]
+    return int(np.sum(values < level) if seen == "above" else np.sum(values > level))
+
+
+def objection_to(named: Any, wrong_side: int, detection: Detection | None) -> str:
+    """What the data say against a threshold that was named.
+
+    Examples
+    --------
+    >>> print(objection_to(5.0, 3, None))
+    3 seen entries lie on the unseen side of threshold 5, so that it cannot be that, and the data were asked for one.
+    """
+    if wrong_side:
+        lie = "entry lies" if wrong_side == 1 else "entries lie"
+        instead = "so that it cannot be that, and the data were asked for one"
+        return f"{wrong_side} seen {lie} on the unseen side of threshold {named:g}, {instead}."
+    level = -np.inf if detection is None else detection.curve.level
+    told = f"a level of {level:.4g}" if np.isfinite(level) else "gaps without a level"
+    return f"The data speak for {told}, not for the named {named:g}."
+
+
+def fewer(evidence: Evidence) -> Evidence:
+    """Of many entries some, drawn at random."""
+    count = evidence.fit.size
+    if count <= COMPARED:
+        return evidence
+    some = np.zeros(count, bool)
+    some[np.random.default_rng(0).choice(count, COMPARED, replace=False)] = True
+    return evidence.among(some)
+
+
+def at_the_edge(found: Detection, edge: Edge | None) -> Detection:
+    """A wall that shows in the seen values is where they begin: all of them, not only those that were compared."""
+    curve = found.curve
+    if edge is None or not edge.sharp or found.kind not in ("censored", "mixed") or curve.stray or curve.before_noise:
+        return found
+    low, high = edge.interval
+    above = curve.side == "above"
+    level, ends = (edge.level, (low, high)) if above else (-edge.level, (-high, -low))
+    return replace(found, best=replace(found.best, curve=replace(curve, level=level, level_interval=ends)))
+
+
+def some_rows(observations: Observations) -> Indices:
+    """All rows of a matrix, or of a large one some, drawn at random; of a table also columns."""
+    size, cut = observations.size, observations.source.cut
+    rng, ends = np.random.default_rng(0), [0, size] if cut is None else [0, cut, size]
+    sides = [np.arange(a, b) for a, b in pairwise(ends)]
+    return np.concatenate([np.sort(rng.permutation(side)[:ASKED_FIRST]) for side in sides])
+
+
+def require_ordinary(sheet: Sheet) -> None:
+    """Refuse sizes whose squares are no numbers any more."""
+    largest = float(np.nanmax(np.abs(sheet.values)))
+    if largest and not SMALLEST <= largest <= LARGEST:
+        raise InputError(
+            f"the largest entry of X must be between {SMALLEST:g} and {LARGEST:g} in size to be looked at, got "
+            f"{largest:.3g}; multiply X by {10.0 ** -np.floor(np.log10(largest)):.0e}, and the threshold with it"
+        )
 
 
 def mirrored(values: Array) -> bool:
@@ -75,6 +185,35 @@ def distances_in(values: Array) -> Structure | None:
         words = "It looks like distances: zeros on the diagonal, nothing below 0, and triangles hold."
         return Structure("distances", True, words)
     return Structure("distances", False, f"It holds no distances: {broken:.0%} of the seen triangles do not close.")
+
+
+def structures_of(
+    completion: Any, square: bool, negative: str | None, distances: Structure | None, rehearsed: bool
+) -> tuple[Structure, ...]:
+    """What fits and what does not; ``negative`` says why no positive semidefinite matrix does."""
+    answered = completion is not None and completion.verdict.determines
+    name = "psd" if square else "rectangular"
+    called = "A positive semidefinite matrix" if square else "A table"
+    if answered and negative is None:
+        words = f"{called} of rank {completion.rank} fits what was seen."
+        if rehearsed:
+            words += (
+                " So few rows cannot tell noise from structure: that rank forecasts best what was hidden on purpose."
+            )
+    elif completion is None:
+        words = f"No {called[2:]} of low rank was found that fits what was seen."
+    elif negative is None and min(completion.shape) < MANY_ROWS:
+        words = f"So few rows cannot tell whether {called[0].lower()}{called[1:]} of low rank fits what was seen."
+    else:
+        words = f"{called} of low rank does not fit what was seen."
+    few = completion is not None and words.startswith("So few")
+    found = [Structure(name, None if few else answered and negative is None, words)]
+    if negative is not None:
+        fits = "" if not answered else f" A symmetric matrix of rank {completion.rank} with both signs does fit."
+        found.append(Structure("indefinite", answered, f"{negative[0].upper()}{negative[1:]}.{fits}"))
+    if distances is not None:
+        found.insert(0 if distances.fits else len(found), distances)
+    return tuple(found)
 
 
 def cutoff_of(values: Array) -> dict[str, float]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from unrelu.base.arrays import Bools
 from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.data.observations import Observations
 from unrelu.data.table_observations import table_observations
@@ -27,7 +28,7 @@ class Moved:
     interval : (float, float)
         Of the threshold.
     typical, most : float
-        Root mean square and largest size of the moves of unseen entries.
+        Root mean square and largest size of the moves, over all unseen entries that are completed.
     spread : float
         The standard deviation of the completed entries, to compare with.
     where : tuple
@@ -88,15 +89,23 @@ def moved_by_threshold(door: Callable[..., Any], X: Any, completion: Any, option
             warnings.simplefilter("ignore", CompletionWarning)
             filled.append(np.asarray(door(X, threshold=level, gaps=gaps, **options).filled(), np.float64))
     moved = np.abs(filled[1] - filled[0])
-    unseen = moved[~np.isnan(moved)]
-    i, j = np.unravel_index(int(np.nanargmax(moved)), moved.shape)
-    changed = moved > 0
-    some = unseen[unseen > 0]
-    spread = float(np.std(filled[0][changed])) if changed.any() else 0.0
+    unseen = ~np.isnan(moved) & ~_seen(X, completion)
+    if not unseen.any():
+        raise InputError("--sensitivity is about completed entries, and there are none; drop it")
+    i, j = np.unravel_index(int(np.argmax(np.where(unseen, moved, -1.0))), moved.shape)
     columns = getattr(completion, "column_labels", None) or completion.labels
     where = (completion.labels[i] if completion.labels else int(i), columns[j] if columns else int(j))
-    typical = float(np.sqrt(np.mean(some**2))) if some.size else 0.0
-    return Moved((low, high), typical, float(np.nanmax(moved)), spread, where)
+    typical, spread = float(np.sqrt(np.mean(moved[unseen] ** 2))), float(np.std(filled[0][unseen]))
+    return Moved((low, high), typical, float(moved[i, j]), spread, where)
+
+
+def _seen(X: Any, completion: Any) -> Bools:
+    """Which entries were seen."""
+    read = Observations.of if completion.symmetric else table_observations
+    observations = read(X, threshold=None)
+    cut, size = observations.source.cut, observations.size
+    found: Bools = ~np.isnan(observations.block(slice(0, cut or size), slice(cut or 0, size)))
+    return found
 
 
 def _interval(X: Any, completion: Any) -> tuple[float, float]:

@@ -136,6 +136,18 @@ def test_absence_says_nothing_of_a_range_that_was_left_out():
     assert result.entries(i, j) == pytest.approx(np.linalg.norm(truth[i] - truth[j]), abs=0.01)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_component_at_a_single_place_is_no_division_by_zero():
+    """Two bodies on a line; all points of the second lie in one place, and nothing there has a length."""
+    line = np.r_[np.linspace(0, 1, 8) ** 2, np.full(3, 9.0)]
+    D = np.abs(line[:, None] - line)
+    result = complete_distances(np.where(D <= 2, D, np.nan), 1, loss="huber", rng=0)
+    assert result.verdict.code is Stop.FITTED
+    assert not result.distrusted
+    assert result.components.max() == 1
+    np.testing.assert_allclose(result.entries([8, 9], [10, 10]), 0.0, atol=1e-9)
+
+
 # --- beyond judging -----------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from unrelu.data.planted import points_in_cube
 from unrelu.distances.alignment import deviation
 from unrelu.distances.candidate import Effort
 from unrelu.distances.consensus import Consensus
-from unrelu.distances.distrust import Trust
+from unrelu.distances.distrust import Trust, too_many
 from unrelu.distances.refine import Journal
 from unrelu.distances.regrouping import bent, regrouped, soft_points
 from unrelu.distances.reliability import checked, threshold
@@ -182,6 +182,41 @@ def test_too_few_spare_ranges_name_nothing():
     result = complete_distances(EdgeList(pairs, d + 0.2 * (np.arange(6) == 0)), 2, loss="huber", rng=0)
     assert result.distrusted == []
     assert not result.determined.any()
+
+
+GRID = "210 120 022 120 121 220 212 210 212 200 020 221 101 110"
+
+
+def of_a_grid():
+    """14 points of a grid, some at one place, with their distances up to √2; two are too long, one was longer."""
+    points = np.array([[int(c) for c in word] for word in GRID.split()], float)
+    apart = np.linalg.norm(points[:, None] - points, axis=2)
+    apart[2, 4], apart[3, 13] = 3.92, 2.55
+    pairs = np.argwhere(np.triu((apart < 1.5) | (apart == 3.92) | (apart == 2.55), 1))
+    return pairs, apart[tuple(pairs.T)]
+
+
+def test_places_that_contradict_too_many_ranges_are_no_answer():
+    """Most of the points fit on a line, after leaving out a quarter: that was called fitted, and right ones wrong."""
+    pairs, d = of_a_grid()
+    result = complete_distances(EdgeList(pairs, d), 1, loss="huber", rng=0)
+    left = ~result.fitted
+    assert left.sum() > 0.15 * len(d)
+    assert result.verdict.code is Stop.STATIONARY
+    assert f"contradict {left.sum()} of {len(d)} distances" in result.verdict.reason
+    assert not result.determined.any()
+    assert result.distrusted == []
+    assert set(map(tuple, pairs[left].tolist())) <= set(result.unchecked)
+    found = complete_distances(EdgeList(pairs, d), "auto", loss="huber", rng=0)
+    assert found.dim == 3
+    assert "more than may be wrong" in found.dimension.why
+    assert (~found.fitted).sum() <= 0.1 * len(d)
+
+
+def test_a_tenth_may_be_wrong_and_a_little_more():
+    assert not too_many(np.arange(100) >= 15)
+    assert too_many(np.arange(100) >= 16)
+    assert not too_many(np.ones(0, bool))
 
 
 # --- anchors, time, estimator -------------------------------------------------------------------------------------

@@ -174,14 +174,15 @@ def _in_found_dimension(D: Any, options: dict[str, Any], rng: Any) -> DistanceCo
         raise InputError("dim='auto' is for distances alone, and anchors have coordinates; say how many as dim=")
     if not isinstance(start, str):
         raise InputError("dim='auto' cannot begin at given points, which have coordinates; say how many as dim=")
-    ranges = Ranges.of(D, **{key: options[key] for key in ("cutoff", "squared", "sigma", "names")})
+    said, robust = {key: options[key] for key in ("cutoff", "squared", "sigma", "names")}, options["loss"] == ROBUST
+    ranges = Ranges.of(D, **said, robust=robust)
     ranges = ranges.restrained(1, lower=options["lower"], upper=options["upper"])
     seed = int(rng) if is_integer(rng) and rng >= 0 else int(generator_of(rng).integers(2**62))
 
     def fit(dim: int, places: Any) -> DistanceCompletion:
         return complete_distances(D, dim, **options, start=start if places is None else places, rng=seed)
 
-    found, choice = in_found_dimension(fit, ranges, generator_of(seed))
+    found, choice = in_found_dimension(fit, ranges, generator_of(seed), robust=robust)
     return cast("DistanceCompletion", replace(found, dimension=choice))
 
 

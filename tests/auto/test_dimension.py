@@ -163,3 +163,32 @@ def test_what_has_a_dimension_is_refused(options, said):
         unrelu.complete_distances(D, "auto", **options)
     with pytest.raises(InputError, match="finds the dimension from distances, and none was seen"):
         unrelu.complete_distances(np.full((3, 3), np.nan), "auto")
+
+
+# --- wrong distances ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_wrong_distances_neither_make_nor_hide_a_dimension(dim):
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((15, dim))
+    apart = squareform(pdist(points))
+    pairs = np.argwhere(np.triu((apart > 0) & (apart <= np.quantile(apart, 0.7)), 1))
+    d = apart[tuple(pairs.T)]
+    wrong = rng.permutation(len(d))[:5]
+    d[wrong] += rng.uniform(1, 3, 5)
+    result = unrelu.complete_distances(unrelu.EdgeList(pairs, d, size=15), "auto", loss="huber", rng=0)
+    assert (result.dim, result.verdict.code.value) == (dim, "fitted")
+    assert {(one.row, one.column) for one in result.distrusted} == set(map(tuple, pairs[wrong].tolist()))
+    assert f"5 of all {len(d)} distances contradict this and are left out" in result.dimension.why
+    # What is told of the fit is told of the distances that it trusts.
+    assert next(one for one in result.dimension.tried if one.dim == dim).misfit < 1e-8
+
+
+def test_a_wrong_distance_beyond_the_cutoff_is_not_refused():
+    _, D, cutoff = planted(20, 2, 15)
+    i, j = np.argwhere(np.triu(D) > 0)[30]
+    D[i, j] = D[j, i] = cutoff * 1.5
+    result = unrelu.complete_distances(D, "auto", cutoff=cutoff, loss="huber", rng=0)
+    assert result.dim == 2
+    assert [(one.row, one.column) for one in result.distrusted] == [(i, j)]

@@ -13,7 +13,7 @@ from unrelu.data.planted import points_in_cube
 from unrelu.distances.alignment import deviation
 from unrelu.distances.candidate import Effort
 from unrelu.distances.consensus import Consensus
-from unrelu.distances.distrust import Trust
+from unrelu.distances.distrust import Trust, too_many
 from unrelu.distances.refine import Journal
 from unrelu.distances.regrouping import bent, regrouped, soft_points
 from unrelu.distances.reliability import checked, threshold
@@ -136,6 +136,18 @@ def test_absence_says_nothing_of_a_range_that_was_left_out():
     assert result.entries(i, j) == pytest.approx(np.linalg.norm(truth[i] - truth[j]), abs=0.01)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_component_at_a_single_place_is_no_division_by_zero():
+    """Two bodies on a line; all points of the second lie in one place, and nothing there has a length."""
+    line = np.r_[np.linspace(0, 1, 8) ** 2, np.full(3, 9.0)]
+    D = np.abs(line[:, None] - line)
+    result = complete_distances(np.where(D <= 2, D, np.nan), 1, loss="huber", rng=0)
+    assert result.verdict.code is Stop.FITTED
+    assert not result.distrusted
+    assert result.components.max() == 1
+    np.testing.assert_allclose(result.entries([8, 9], [10, 10]), 0.0, atol=1e-9)
+
+
 # --- beyond judging -----------------------------------------------------------------------------------------------
 
 
@@ -170,6 +182,41 @@ def test_too_few_spare_ranges_name_nothing():
     result = complete_distances(EdgeList(pairs, d + 0.2 * (np.arange(6) == 0)), 2, loss="huber", rng=0)
     assert result.distrusted == []
     assert not result.determined.any()
+
+
+GRID = "210 120 022 120 121 220 212 210 212 200 020 221 101 110"
+
+
+def of_a_grid():
+    """14 points of a grid, some at one place, with their distances up to √2; two are too long, one was longer."""
+    points = np.array([[int(c) for c in word] for word in GRID.split()], float)
+    apart = np.linalg.norm(points[:, None] - points, axis=2)
+    apart[2, 4], apart[3, 13] = 3.92, 2.55
+    pairs = np.argwhere(np.triu((apart < 1.5) | (apart == 3.92) | (apart == 2.55), 1))
+    return pairs, apart[tuple(pairs.T)]
+
+
+def test_places_that_contradict_too_many_ranges_are_no_answer():
+    """Most of the points fit on a line, after leaving out a quarter: that was called fitted, and right ones wrong."""
+    pairs, d = of_a_grid()
+    result = complete_distances(EdgeList(pairs, d), 1, loss="huber", rng=0)
+    left = ~result.fitted
+    assert left.sum() > 0.15 * len(d)
+    assert result.verdict.code is Stop.STATIONARY
+    assert f"contradict {left.sum()} of {len(d)} distances" in result.verdict.reason
+    assert not result.determined.any()
+    assert result.distrusted == []
+    assert set(map(tuple, pairs[left].tolist())) <= set(result.unchecked)
+    found = complete_distances(EdgeList(pairs, d), "auto", loss="huber", rng=0)
+    assert found.dim == 3
+    assert "more than may be wrong" in found.dimension.why
+    assert (~found.fitted).sum() <= 0.1 * len(d)
+
+
+def test_a_tenth_may_be_wrong_and_a_little_more():
+    assert not too_many(np.arange(100) >= 15)
+    assert too_many(np.arange(100) >= 16)
+    assert not too_many(np.ones(0, bool))
 
 
 # --- anchors, time, estimator -------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import InputError
 from unrelu.base.tolerances import SOLVE_LOWER
 from unrelu.distances.dimension import Gain, Ladder, Trial
+from unrelu.distances.distrust import too_many
 from unrelu.distances.ranges import Ranges
 from unrelu.loop.history import Stop
 
@@ -27,6 +28,8 @@ LOOKED = (Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK, Stop.STATIONARY, Stop.MAX_ITE
 CLOSE = 1.5
 # Noise beyond this share of a typical distance is rare.
 GROSS = 0.1
+# Where more than this share of the distances would be wrong, one more dimension is asked whether it does with less.
+FEW = 0.1
 # Of more points, one dimension less is not tried only to be told how much worse it is.
 MANY = 2000
 # Once the time is over: enough to be told that nothing was found.
@@ -83,11 +86,14 @@ class DimensionChoice:
         return {"chosen": self.dim, "why": self.why, "rival": self.rival, "tried": tried}
 
 
-def in_found_dimension(fit: Fit, ranges: Ranges, rng: np.random.Generator) -> tuple[Located, DimensionChoice]:
+def in_found_dimension(
+    fit: Fit, ranges: Ranges, rng: np.random.Generator, *, robust: bool = False
+) -> tuple[Located, DimensionChoice]:
     """Points in the smallest dimension that explains the distances, and why it is that one.
 
     Small groups of points give the fewest dimensions that can be. From there, quick fits in one dimension after the
-    other are compared until one more gains no more than noise; only there ``fit`` is asked.
+    other are compared until one more gains no more than noise; only there ``fit`` is asked. Where some of the distances
+    may be wrong, a group that holds one says nothing: ``fit`` itself is asked in one dimension after the other.
 
     Parameters
     ----------
@@ -95,6 +101,8 @@ def in_found_dimension(fit: Fit, ranges: Ranges, rng: np.random.Generator) -> tu
         Of a dimension, and of places to start from or None; returns a completion.
     ranges : Ranges
     rng : Generator
+    robust : bool
+        Whether ``fit`` leaves out distances that contradict the others.
 
     Returns
     -------
@@ -102,7 +110,7 @@ def in_found_dimension(fit: Fit, ranges: Ranges, rng: np.random.Generator) -> tu
     """
     if not len(ranges.first):
         raise InputError("dim='auto' finds the dimension from distances, and none was seen; say dim=3, for instance")
-    climb = _Climb(fit, Ladder(ranges, rng), ranges.size)
+    climb = _Trusting(fit, ranges, rng) if robust else _Climb(fit, Ladder(ranges, rng), ranges.size)
     try:
         located = climb.located()
         if located.verdict.code in (*LOOKED, Stop.FITTED):
@@ -168,13 +176,18 @@ class _Climb:
         """Climb until one more dimension is not needed."""
         if self.dim not in self.trials:
             self._lower(self.ladder.fresh(self.dim))
-        while not (below := self.trials[self.dim]).exact and self.dim < self.ladder.highest:
-            above = self._lower(self.ladder.above(below))
-            below = self._lower(self.ladder.under(above))  # a fold may open in one more dimension
-            self.gains[self.dim] = gain = self.ladder.gain(below, above)
-            if below.exact or not (gain.needed or (above.exact and self._gross(below))):
-                break
+        while self._one_more():
             self.dim += 1
+
+    def _one_more(self) -> bool:
+        """Whether one more dimension is needed."""
+        below = self.trials[self.dim]
+        if below.exact or self.dim >= self.ladder.highest:
+            return False
+        above = self._lower(self.ladder.above(below))
+        below = self._lower(self.ladder.under(above))  # a fold may open in one more dimension
+        self.gains[self.dim] = gain = self.ladder.gain(below, above)
+        return not below.exact and (gain.needed or (above.exact and self._gross(below)))
 
     def _gross(self, trial: Trial) -> bool:
         """Whether a misfit is larger than people measure: where nothing else tells, that is a missing dimension."""
@@ -253,6 +266,99 @@ class _Climb:
             told = (None, None) if gain is None else (gain.gain, gain.limit)
             found.append(DimensionFit(dim, misfit, trial.freedom, *told))
         return tuple(found)
+
+
+class _Trusting(_Climb):
+    """The same where distances may be wrong: fits are compared by the distances that both of them trust."""
+
+    def __init__(self, fit: Fit, ranges: Ranges, rng: np.random.Generator) -> None:
+        super().__init__(fit, Ladder(ranges, rng), ranges.size)
+        self.ranges, self.rng, self.highest = ranges, rng, self.ladder.highest
+        self.fits: dict[int, Located] = {}
+        self.refused: dict[int, int] = {}  # how many distances fits contradict that are no answer
+
+    def located(self) -> Located:
+        """Points in the smallest dimension that contradicts few distances and explains the others."""
+        here = self.fit(self.dim, None)
+        while here.verdict.code in (*LOOKED, Stop.FITTED):
+            self._compare(here)
+            exact = here.verdict.code is Stop.FITTED and _clear(here)
+            if exact or self.dim >= self.highest or not self._needs(here, above := self.fit(self.dim + 1, None)):
+                if _contradicts(here):
+                    self.refused[self.dim] = _left(here)
+                break
+            if not _clear(here):
+                self.refused[self.dim] = _left(here)
+            here, self.dim = above, self.dim + 1
+        self.last = here
+        return here
+
+    def _needs(self, here: Located, above: Located) -> bool:
+        """Whether one more dimension is needed: to contradict fewer distances, or to explain the others."""
+        if above.verdict.code not in (*LOOKED, Stop.FITTED) or _contradicts(here):
+            return True
+        if _contradicts(above):
+            return False
+        if here.verdict.code is Stop.FITTED:
+            return _clear(above)
+        if self._farther(here):
+            return True
+        self._compare(here, above)
+        return self._one_more()
+
+    def _farther(self, here: Located) -> bool:
+        """Whether two more dimensions are needed: two short of the right one, a wrong distance is like any other."""
+        if self.dim + 2 > self.highest or not self._gross(self.trials[self.dim]):
+            return False
+        far = self.fit(self.dim + 2, None)
+        if far.verdict.code not in (*LOOKED, Stop.FITTED) or _contradicts(far):
+            return False
+        self._compare(here, far)
+        gain = self.ladder.gain(self.trials[self.dim], self.trials[self.dim + 2])
+        return gain.told and gain.needed
+
+    def fit(self, dim: int, places: Floats | None) -> Located:
+        """Points in so many dimensions, asked for once."""
+        if dim not in self.fits:
+            self.fits[dim] = super().fit(dim, places)
+        return self.fits[dim]
+
+    def _compare(self, *fits: Located) -> None:
+        """From here on only the distances are looked at that some fits trust."""
+        ranges, trusted = self.ranges, np.logical_and.reduce([one.fitted for one in fits])
+        kept = {key: getattr(ranges, key)[trusted] for key in ("first", "second", "distance")}
+        sigma = None if ranges.sigma is None else ranges.sigma[trusted]
+        self.ladder = Ladder(replace(ranges, **kept, sigma=sigma), self.rng)
+        self.trials, self.gains = {}, {}
+        for one in fits:
+            self._lower(self.ladder.found(one.points))
+
+    def choice(self, located: Located) -> DimensionChoice:
+        """The same, and how many distances contradict it."""
+        choice, left, count = super().choice(located), _left(located), len(located.fitted)
+        if self.dim in self.refused:
+            why = f"no dimension explains the distances: {_verb(self.dim, 'contradict')} {left} of {count}"
+            return replace(choice, why=why + ", more than may be wrong", rival=None)
+        why = choice.why + (f"; {left} of all {count} distances contradict this and are left out" if left else "")
+        if self.refused:
+            fewer, out = max(self.refused.items())
+            why += f"; {_verb(fewer, 'contradict')} {out}, more than may be wrong"
+        return replace(choice, why=why)
+
+
+def _left(located: Located) -> int:
+    """How many distances were left out."""
+    return int((~located.fitted).sum())
+
+
+def _clear(located: Located) -> bool:
+    return _left(located) <= FEW * len(located.fitted)
+
+
+def _contradicts(located: Located) -> bool:
+    """Whether more distances of a component are left out than may be wrong."""
+    component = located.components[located.pairs[:, 0]]
+    return any(too_many(located.fitted[component == label]) for label in np.unique(component))
 
 
 def _residual(located: Located) -> float:

@@ -27,7 +27,7 @@ from unrelu.loop.history import Stop
 from unrelu.problems.distances import DistanceProblem
 from unrelu.problems.network import Misfit, Network, PairLimits
 
-__all__ = ["Trust", "trusted_ranges"]
+__all__ = ["Trust", "too_many", "trusted_ranges"]
 
 # So often ranges are left out or taken back before it is left at that.
 ROUNDS = 40
@@ -40,6 +40,9 @@ AGREEING = 3
 AS_LIKELY = WRONG**2 / 2
 # Of an error in a range that holds a determined point at least this share must show.
 HELD = 0.15
+# Made for a tenth of wrong ranges; where each is wrong with that chance, a network of hundreds has up to this share.
+# Places that contradict more are no answer: ranges that chance lets agree are then taken for the right ones.
+MOST_WRONG = 0.15
 # A start has a point elsewhere if it is off by so many of its standard errors.
 ELSEWHERE = 6.0
 
@@ -102,7 +105,14 @@ class Trust:
         return replace(empty, points=self.points, start="unfinished")
 
     def graded(self, one: Solved) -> Solved:
-        """The fit with the word taken back from points that starts, or other places, or unchecked ranges leave open."""
+        """The fit with the word taken back from points that starts, or other places, or unchecked ranges leave open.
+
+        Places that contradict too many ranges are no answer at all.
+        """
+        if too_many(self.kept):
+            return replace(
+                one, grade=np.minimum(one.grade, LOCAL).astype(np.int8), code=_worse(one.code), why=self._why()
+            )
         # Nothing is proved from ranges that may be wrong.
         grade = np.minimum(one.grade, GENERIC).astype(np.int8)
         fixed = np.flatnonzero(grade >= GENERIC)
@@ -119,6 +129,13 @@ class Trust:
             regraded(network, X, grade, kept, self.search.rng, BEYOND * sigma)
         return replace(one, grade=grade)
 
+    def _why(self) -> str:
+        left, dim = int((~self.kept).sum()), self.search.network.dim
+        return (
+            f"these places contradict {left} of {len(self.kept)} distances, and of more than {MOST_WRONG:.0%} nobody "
+            f"knows which are wrong: more than {dim} dimension{'s' * (dim > 1)} may be needed, or a fold was not found"
+        )
+
     def checked(self, one: Solved) -> tuple[Checked, Floats]:
         """How far off every range is at the final places, as the kept ones have it; in standard deviations too."""
         found = checked(self.search.network, one.points, self.kept)
@@ -127,6 +144,8 @@ class Trust:
     def named(self, one: Solved, deviations: Floats) -> Bools:
         """The ranges that are wrong: left out, and no other range could be the wrong one instead."""
         network, X = self.search.network, one.points
+        if too_many(self.kept):
+            return np.zeros(len(self.kept), bool)
         judge = Judge(network, self.search.misfit, self.sigma(one))
         named = ~self.kept & (np.abs(deviations) > WRONG)
         for point in np.unique(np.r_[network.first[named], network.second[named]]):
@@ -180,6 +199,16 @@ class Trust:
         slack = BEYOND * sigma
         framework = Framework(part, X, slack, seen=network)
         return determinacy(framework, self.search.rng, exact=False).grade >= GENERIC
+
+
+def too_many(kept: Bools) -> bool:
+    """Whether more ranges of a component are left out than may be wrong."""
+    return int((~kept).sum()) > MOST_WRONG * len(kept)
+
+
+def _worse(code: Stop) -> Stop:
+    """No answer; what cut a run short stays what it is."""
+    return Stop.STATIONARY if code in (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK) else code
 
 
 def trusted_ranges(search: Search, fixed: Indices, given: Floats | None = None) -> Trust:

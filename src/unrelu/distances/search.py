@@ -70,8 +70,8 @@ class Search:
         self, network: Network, misfit: Misfit, effort: Effort, rng: np.random.Generator, journal: Journal
     ) -> None:
         self.network, self.misfit, self.effort, self.rng, self.journal = network, misfit, effort, rng, journal
-        longest = float(network.distance.max()) if len(network.distance) else 1.0
-        self.floor = effort.rounding * longest
+        longest = float(network.distance.max(initial=0.0))
+        self.floor = effort.rounding * (longest or 1.0)  # points all at one place are still rounded
         self.best: Candidate | None = None  # the lowest so far, for those who cannot wait
         self.starts = 0  # how many were followed down
         self._raised: tuple[Floats, bool] | None = None

@@ -132,3 +132,13 @@ def test_gaps_with_a_known_reason_are_not_called_chance(mixed):
     half = np.isnan(X) & (np.arange(80) < 40)[:, None] & (np.arange(80) < 40)
     found = unrelu.complete(X, 2, gaps="random", threshold=None, unknown=half, rng=0)
     assert found.detection.share == pytest.approx((np.isnan(X) & ~half).sum() / (~half).sum())
+
+
+def test_noise_after_the_cut_may_take_entries_beyond_it():
+    M, Y, _ = planted(100, 3, 0.5, 0)
+    seen = float(np.median(M)) <= M
+    found = unrelu.complete(np.where(seen, Y, np.nan), 3, threshold="auto", rng=0)
+    assert found.detection.before_noise
+    i, j = np.nonzero(np.triu(~seen, 1) & (np.median(M) - 0.5 < M))
+    low, high = found.predict(i, j)
+    assert 0.92 < np.mean((low <= Y[i, j]) & (Y[i, j] <= high)) < 0.98

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
-from unrelu.base.arrays import Array, Bools, Indices
+from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.data.observations import Observations
 from unrelu.model.detection import DetectionCurve
 from unrelu.model.hidden import Hidden
@@ -15,6 +17,9 @@ from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.noise import level_checked
 
 __all__ = ["fill_hidden", "predicted_hidden"]
+
+# A fit is taken to be no surer than this share of the noise.
+SURE = 1e-3
 
 
 def fill_hidden(result: Array, completion: Any, seen: Observations) -> Array:
@@ -67,9 +72,21 @@ def predicted_hidden(
     none = DetectionCurve(-np.inf)
     for which, one in ((hidden, curve.blurred), (~hidden, none)):
         some = which & np.isfinite(wide) & (wide > 0)
-        if some.any():
+        if some.any() and one.before_noise:
+            low[some], high[some] = _before_noise(fit[some], wide[some], bars.noise.sigma, one, level)
+        elif some.any():
             low[some], high[some] = Hidden(fit[some], wide[some], one).interval(level)
     sure = wide == 0
     low[sure] = high[sure] = fit[sure]
     low, high = (np.where(np.isnan(values), end, values).reshape(shape)[()] for end in (low, high))
     return low, high
+
+
+def _before_noise(fit: Floats, wide: Floats, sigma: float, curve: DetectionCurve, level: float) -> tuple[Any, Any]:
+    """(low, high) where the value without its noise decided: that lies beyond the level, and its noise anywhere."""
+    error = np.sqrt(np.maximum(wide**2 - sigma**2, (SURE * sigma) ** 2))
+    beyond = replace(curve, before_noise=False)
+    low, high = Hidden(fit, error, beyond).interval(level)
+    middle, half = (low + high) / 2, (high - low) / 2
+    reach = np.hypot(half, sigma * float(norm.ppf((1 + level) / 2)))
+    return middle - reach, middle + reach

@@ -142,3 +142,13 @@ def test_noise_after_the_cut_may_take_entries_beyond_it():
     i, j = np.nonzero(np.triu(~seen, 1) & (np.median(M) - 0.5 < M))
     low, high = found.predict(i, j)
     assert 0.92 < np.mean((low <= Y[i, j]) & (Y[i, j] <= high)) < 0.98
+
+
+def test_error_bars_of_a_fit_with_a_curve_are_as_wide_as_its_errors():
+    M, Y, _ = planted(100, 3, 0.5, 0)
+    rms = float(np.sqrt(np.mean(M**2)))
+    seen = np.median(M) <= Y + 0.5 * rms * once(np.random.default_rng(1).standard_normal(M.shape))
+    found = unrelu.complete(np.where(seen, Y, np.nan), 3, threshold="auto", gaps="curve", rng=0)
+    i, j = np.nonzero(np.triu(~seen, 1))
+    low, high = found.interval(i, j)
+    assert 0.92 < np.mean((low <= M[i, j]) & (M[i, j] <= high)) < 0.99

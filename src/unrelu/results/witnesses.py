@@ -208,7 +208,9 @@ def likelihood_of(completion: Any) -> Loss | None:
 
 
 def loss_of(completion: Any) -> Loss | None:
-    """The loss that was fitted, at its noise level; None for one of the caller's own."""
+    """The loss that was fitted, at its noise level; None for one of the caller's own, or with a curve of its own."""
+    if completion.loss == "detected":
+        return None
     named = LOSSES.get(completion.loss)
     return likelihood_of(completion) or (None if named is None else named())
 

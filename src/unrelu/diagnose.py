@@ -297,7 +297,8 @@ class _Asked:
     def _rank(self, observations: Observations, walled: bool = True) -> int | None:
         """The rank that leaves only noise, or only rounding, of the seen entries; None if none does.
 
-        If ``walled``, as if all that is unseen were beyond all that was seen; then with nothing taken from absence. Of many rows some are asked first: a part of a matrix of low rank is of low rank.
+        If ``walled``, as if all that is unseen were beyond all that was seen; then with nothing taken from absence.
+        Of many rows some are asked first: a part of a matrix of low rank is of low rank.
         """
         posed = PSDProblem if observations.source.cut is None else RectangularProblem
         values = measured_once(observations)

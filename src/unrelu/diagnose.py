@@ -35,15 +35,15 @@ from unrelu.model.losses import Huber
 from unrelu.problems.psd import PSDProblem
 from unrelu.problems.rectangular import RectangularProblem
 from unrelu.results.diagnosis import Counted, Diagnosis
-from unrelu.results.gaps import evidence_of, is_auto
+from unrelu.results.gaps import is_auto
 from unrelu.results.inspected import (
     at_the_edge,
     beyond,
+    compared,
     contradicted_by,
     counted_in,
     distances_in,
     extrapolating,
-    fewer,
     mirrored,
     noise_of_fit,
     nothing_told,
@@ -260,7 +260,8 @@ class _Asked:
             return self._tried(self.rank, threshold=None)
         if first is not None and first.verdict.determines:
             return first if self._wall is None else self._tried(first.rank, threshold=None, start=first)
-        rank = self._rank(self.observations)
+        # With a wall the first completion has climbed already.
+        rank = self._rank(self.observations, walled=first is None or self._wall is None)
         return None if rank is None else self._tried(rank, threshold=None)
 
     def _with_gaps(self, detection: Detection | None, first: Any, alone: Any, how: dict[str, Any]) -> Any:
@@ -293,17 +294,17 @@ class _Asked:
             return None
         return self.edge.level if self.seen == "above" else -self.edge.level
 
-    def _rank(self, observations: Observations) -> int | None:
+    def _rank(self, observations: Observations, walled: bool = True) -> int | None:
         """The rank that leaves only noise, or only rounding, of the seen entries; None if none does.
 
-        As if all that is unseen were beyond all that was seen; if that leads nowhere, with nothing taken from absence.
+        If ``walled``, as if all that is unseen were beyond all that was seen; then with nothing taken from absence.
         Of many rows some are asked first: a part of a matrix of low rank is of low rank.
         """
         posed = PSDProblem if observations.source.cut is None else RectangularProblem
         values = measured_once(observations)
         wall = float(values.min(initial=np.inf) if self.seen == "above" else values.max(initial=-np.inf))
         some = some_rows(observations)
-        for told in (with_unseen(observations, wall, self.seen), observations):
+        for told in (*([with_unseen(observations, wall, self.seen)] if walled else []), observations):
             phase("looking for a rank")
             if len(some) < observations.size and Climb(told.restricted(some), posed).ladder().rank is None:
                 continue
@@ -350,7 +351,7 @@ class _Asked:
         untold = nothing_told(self.sheet, counted, completion)
         if untold:
             return None, untold
-        evidence = fewer(evidence_of(completion, self.observations))
+        evidence = compared(completion, self.observations)
         if not enough_to_tell(evidence):
             rows = "rows that can be fitted"
             return None, f"Too few entries were seen, or unseen, in {rows} to tell why entries are missing."

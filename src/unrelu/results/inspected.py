@@ -19,10 +19,12 @@ from unrelu.detection.evidence import Evidence
 from unrelu.judge.likelihood import MANY_ROWS
 from unrelu.loop.history import Stop, Verdict
 from unrelu.results.diagnosis import Contradicted, Counted, Structure
+from unrelu.results.gaps import evidence_of
 
 __all__ = [
     "at_the_edge",
     "beyond",
+    "compared",
     "contradicted_by",
     "counted_in",
     "cutoff_of",
@@ -121,6 +123,28 @@ def objection_to(named: Any, wrong_side: int, detection: Detection | None) -> st
     level = -np.inf if detection is None else detection.curve.level
     told = f"a level of {level:.4g}" if np.isfinite(level) else "gaps without a level"
     return f"The data speak for {told}, not for the named {named:g}."
+
+
+def compared(completion: Any, observations: Observations) -> Evidence:
+    """Entries by which ways to go unseen are compared: some, where there are many.
+
+    Where a model only forecasts, all are as sure as the rehearsal says; errors of its many columns would cost their
+    squares for every entry.
+    """
+    if not completion.forecasts:
+        return fewer(evidence_of(completion, observations))
+    unknown = observations.limits.unknown
+    asked = np.triu(np.ones((observations.size, observations.size), bool), 1)
+    asked &= (observations.seen_per_row > 0)[:, None] & (observations.seen_per_row > 0)[None, :]
+    i, j = np.nonzero(asked if unknown is None else asked & ~unknown)
+    some = np.sort(np.random.default_rng(0).permutation(len(i))[:COMPARED])
+    i, j = i[some], j[some]
+    left, right = completion.factors.left, completion.factors.right
+    fit = np.einsum("kr,kr->k", left[i].astype(np.float64), right[j].astype(np.float64))
+    count, norm = completion.seen
+    sigma = float(completion.sigma or completion.residual * norm / np.sqrt(count))
+    value = observations.source.at(i, j).astype(np.float64)
+    return Evidence(fit, np.full(len(i), float(completion.rehearsal.sigma)), value, sigma, j)
 
 
 def fewer(evidence: Evidence) -> Evidence:

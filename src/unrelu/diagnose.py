@@ -25,7 +25,7 @@ from unrelu.data.labels import Axes
 from unrelu.data.observations import Observations
 from unrelu.data.sheet import Sheet
 from unrelu.data.table_observations import table_observations
-from unrelu.detection.chosen import Detection, detected, enough_to_tell
+from unrelu.detection.chosen import Detection
 from unrelu.detection.edge import Edge, edge_of
 from unrelu.detection.evidence import measured_once
 from unrelu.judge.definite import not_definite
@@ -39,11 +39,11 @@ from unrelu.results.gaps import is_auto
 from unrelu.results.inspected import (
     at_the_edge,
     beyond,
-    compared,
     contradicted_by,
     counted_in,
     distances_in,
     extrapolating,
+    gaps_in,
     mirrored,
     noise_of_fit,
     nothing_told,
@@ -351,14 +351,13 @@ class _Asked:
         untold = nothing_told(self.sheet, counted, completion)
         if untold:
             return None, untold
-        evidence = compared(completion, self.observations)
-        if not enough_to_tell(evidence):
+        named = self.threshold if isinstance(self.threshold, float) else None
+        found = gaps_in(completion, self.observations, self.seen, named, self.edge)
+        if named is not None and found is not None and found.kind == "random":  # nothing speaks for what was named
+            found = gaps_in(completion, self.observations, self.seen, None, self.edge)
+        if found is None:
             rows = "rows that can be fitted"
             return None, f"Too few entries were seen, or unseen, in {rows} to tell why entries are missing."
-        named = self.threshold if isinstance(self.threshold, float) else None
-        found = detected(evidence, side=self.seen, level=named)
-        if named is not None and found.kind == "random":  # nothing speaks for the level that was named
-            found = detected(evidence, side=self.seen)
         return (found if found.curve.level == named else at_the_edge(found, self.edge)), ""
 
     def _meant(self, detection: Detection | None) -> Any:

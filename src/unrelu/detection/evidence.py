@@ -14,6 +14,8 @@ __all__ = ["Evidence", "measured_once"]
 
 # Entries that are looked at, at most, drawn at random: a level is told by those near it, and there are enough.
 MOST_ENTRIES = 400_000
+# Numbers of their covariances that are held at once.
+MOST_NUMBERS = 40_000_000
 # A row with hardly more seen entries than unknowns has a fit that says nothing.
 SPARE = 1.5
 
@@ -63,8 +65,9 @@ class Evidence:
         seen = ~np.isnan(values)
         errors = _row_errors(left, right, seen, sigma), _row_errors(right, left, seen.T, sigma)
         i, j = np.nonzero(asked & np.isfinite(errors[0][0])[:, None] & np.isfinite(errors[1][0])[None, :])
-        if len(i) > MOST_ENTRIES:
-            some = np.sort(np.random.default_rng(0).choice(len(i), MOST_ENTRIES, replace=False))
+        most = min(MOST_ENTRIES, max(MOST_NUMBERS // left.shape[1] ** 2, 1))
+        if len(i) > most:
+            some = np.sort(np.random.default_rng(0).choice(len(i), most, replace=False))
             i, j = i[some], j[some]
         fit = np.einsum("kr,kr->k", left[i].astype(np.float64), right[j].astype(np.float64))
         of_rows = np.einsum("kr,krs,ks->k", right[j], errors[0][1][i], right[j])

@@ -26,7 +26,7 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.problems.rectangular import RectangularProblem, balanced
 from unrelu.results.gap_options import GAPS, alone_with_a_wall, asks_for_gaps, is_auto, require_one_meaning
 
-__all__ = ["GAPS", "Door", "evidence_of", "finding_gaps", "found_gaps", "is_auto", "with_gaps"]
+__all__ = ["GAPS", "Door", "evidence_of", "finding_gaps", "found_gaps", "is_auto", "wall_at", "with_gaps"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -133,7 +133,7 @@ class _Asked:
             _require_untold(ALL_EQUAL, self.gaps)
             return _untold(door.complete(X, threshold=None, **options), ALL_EQUAL)
         if self.gaps == "censored" and edge is not None and edge.sharp:
-            return _walled(door, X, options, _curve_of(edge, self._side), None)
+            return _walled(door, X, options, wall_at(edge, self._side), None)
         alone, warned = _overheard(door, X, options)
         if alone.verdict.code in CUT_SHORT:
             return _with_warnings(warned, alone)
@@ -161,12 +161,10 @@ class _Asked:
         evidence = evidence_of(alone, self._trusted(alone))
         if self.gaps in ("censored", "auto") and not enough_to_tell(evidence):
             if sharp and edge is not None:  # the values say it by themselves
-                return Detection.of_wall(_curve_of(edge, self._side))
+                return Detection.of_wall(wall_at(edge, self._side))
             return TOO_LITTLE if missing else NOTHING_MISSING
-        kinds = self._kinds
-        if sharp and alone.forecasts:  # no fit that would tell more than the values, which begin at once
-            kinds = tuple(kind for kind in kinds if kind in ("censored", "mixed")) or kinds
-        return found_gaps(alone, self._trusted(alone), kinds, side=self._side, level=self._known, sharp=sharp)
+        seen = self._trusted(alone)
+        return found_gaps(alone, seen, self._kinds, side=self._side, level=self._known, sharp=sharp)
 
     @property
     def _known(self) -> float | None:
@@ -199,13 +197,22 @@ class _Asked:
 
 
 def found_gaps(
-    alone: Any, seen: Observations, kinds: Sequence[str], *, side: str, level: float | None, sharp: bool
+    alone: Any,
+    seen: Observations,
+    kinds: Sequence[str],
+    *,
+    side: str,
+    level: float | None,
+    sharp: bool,
+    evidence: Evidence | None = None,
 ) -> Detection:
     """How entries go unseen, by a fit that took nothing from absence; by a fit for each kind, where noise bends that.
 
-    ``sharp``: whether seen values begin at once.
+    ``sharp``: whether seen values begin at once. ``evidence``: by which kinds are compared, if not by all entries.
     """
-    evidence = evidence_of(alone, seen)
+    evidence = evidence_of(alone, seen) if evidence is None else evidence
+    if sharp and alone.forecasts:  # no fit that would tell more than the values, which begin at once
+        kinds = tuple(kind for kind in kinds if kind in ("censored", "mixed")) or kinds
     found = detected(evidence, side=side, kinds=kinds, level=level)
     before = found.curve.before_noise and not sharp
     if len(kinds) == 1 or before or alone.forecasts or not bent(evidence) or getattr(alone, "signs", None) is not None:
@@ -224,7 +231,8 @@ def _edge(seen: Observations, side: str) -> Edge | None:
     return edge_of(values if side == "above" else -values)
 
 
-def _curve_of(edge: Edge, side: str) -> DetectionCurve:
+def wall_at(edge: Edge, side: str) -> DetectionCurve:
+    """The wall that seen values show by themselves."""
     curve = DetectionCurve(edge.level, level_interval=edge.interval)
     return curve if side == "above" else curve.mirrored
 

@@ -13,24 +13,24 @@ from unrelu.base.errors import InputError
 from unrelu.data.labels import label_or_position
 from unrelu.data.observations import Observations
 from unrelu.data.sheet import Sheet
-from unrelu.detection.chosen import Detection
+from unrelu.detection.chosen import KINDS, Detection, enough_to_tell
 from unrelu.detection.edge import Edge
 from unrelu.detection.evidence import Evidence
 from unrelu.judge.likelihood import MANY_ROWS
 from unrelu.loop.history import Stop, Verdict
 from unrelu.results.diagnosis import Contradicted, Counted, Structure
-from unrelu.results.gaps import evidence_of
+from unrelu.results.gaps import evidence_of, found_gaps, wall_at
 
 __all__ = [
     "at_the_edge",
     "beyond",
-    "compared",
     "contradicted_by",
     "counted_in",
     "cutoff_of",
     "distances_in",
     "extrapolating",
     "fewer",
+    "gaps_in",
     "mirrored",
     "noise_of_fit",
     "nothing_told",
@@ -155,6 +155,16 @@ def fewer(evidence: Evidence) -> Evidence:
     some = np.zeros(count, bool)
     some[np.random.default_rng(0).choice(count, COMPARED, replace=False)] = True
     return evidence.among(some)
+
+
+def gaps_in(
+    completion: Any, observations: Observations, side: str, level: float | None, edge: Edge | None
+) -> Detection | None:
+    """How entries go unseen, by a fit and by where seen values begin; None where that cannot be told."""
+    evidence, sharp = compared(completion, observations), edge is not None and edge.sharp
+    if enough_to_tell(evidence):
+        return found_gaps(completion, observations, KINDS, side=side, level=level, sharp=sharp, evidence=evidence)
+    return Detection.of_wall(wall_at(edge, side)) if sharp and edge is not None else None
 
 
 def at_the_edge(found: Detection, edge: Edge | None) -> Detection:

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from unrelu.base.arrays import Array, Bools, Floats
 from unrelu.base.budget import checkpoint, phase
-from unrelu.base.tolerances import GIBBS_NOISE, OTHER_FITS_APART, RIVALS_NEARLY_AS_LOW
+from unrelu.base.tolerances import GIBBS_NOISE, OTHER_FITS_APART, OTHER_FITS_FOLLOWED, RIVALS_NEARLY_AS_LOW
 from unrelu.data.observations import Observations
 from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.loop.run import run
@@ -23,7 +23,7 @@ __all__ = ["other_fits"]
 
 # Starts of a small problem, and how many ends, the furthest first, are followed; fits that are returned at most.
 STARTS, FOLLOWED, MOST = 48, 6, 3
-FOLLOW = RelativeGradientNormBelow(1e-8) | MaxIterations(20)
+FOLLOW = RelativeGradientNormBelow(OTHER_FITS_FOLLOWED) | MaxIterations(20)
 # Unseen entries between whose rows a hinge is looked for, and groups that are mirrored in theirs.
 LOOKS, GROUPS = 32, 6
 
@@ -58,7 +58,7 @@ def other_fits(problem: PSDProblem, factor: Array, rng: np.random.Generator) -> 
     # F is a quarter of the squares, of which a pair has two.
     allowed = RIVALS_NEARLY_AS_LOW * _variance(problem, plain, lowest) / 2
     ends = [end for value, end in found if value - lowest <= allowed]
-    return _furthest(ends, factor, MOST)
+    return _furthest(ends, here.factor, MOST)
 
 
 def _variance(problem: PSDProblem, plain: PSDProblem, value: float) -> float:

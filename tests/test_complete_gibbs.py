@@ -56,6 +56,69 @@ def test_the_verdict_hangs_on_r_hat(monkeypatch, worst, code):
     assert _verdict(Verdict(Stop.MAX_SECONDS, "the time was over"), drawn).code is Stop.MAX_SECONDS
 
 
+@pytest.mark.parametrize(("least", "code"), [(100.0, Stop.SAMPLED), (99.9, Stop.MAX_ITERATIONS)])
+def test_the_verdict_hangs_on_the_effective_sample_size(monkeypatch, least, code):
+    drawn = unrelu.complete(instance()[1], 2, **FEW).drawn
+    monkeypatch.setattr("unrelu.results.sampled.agreement", lambda draws: (1.01, least))
+    verdict = _verdict(Verdict(Stop.MAX_ITERATIONS, ""), drawn)
+    assert verdict.code is code
+    assert ("must be worth 100 independent ones" in verdict.reason) is (code is Stop.MAX_ITERATIONS)
+
+
+def mirrored(seed=4):
+    """Rows 28 to 35 see the others by rows on a line alone, so that their mirror images fit as well."""
+    rng = np.random.default_rng(seed)
+    U = rng.standard_normal((36, 2))
+    U[:12, 1] = 0
+    noise = rng.standard_normal((36, 36))
+    Y = U @ U.T + 0.1 * (np.triu(noise) + np.triu(noise, 1).T)
+    X = Y.copy()
+    X[28:, 12:28] = X[12:28, 28:] = np.nan
+    return Y, X
+
+
+def test_rows_with_two_places_are_named_and_intervals_cover_both():
+    Y, X = mirrored()
+    with pytest.warns(unrelu.CompletionWarning, match="too little was seen to place rows 28, 29"):
+        found = unrelu.complete(X, 2, threshold=None, method="gibbs", rng=4, max_iter=600)
+    assert found.verdict.code is Stop.UNDERDETERMINED
+    assert not found.verdict.converged
+    assert "began at 2 fits that the data do not tell apart, which differ most in rows 28, 29" in found.verdict.reason
+    assert set(found.undetermined_rows) <= set(range(28, 36))
+    i, j = np.nonzero(np.isnan(X))
+    low, high = found.predict(i, j)
+    assert np.mean((low <= Y[i, j]) & (Y[i, j] <= high)) > 0.88
+
+
+def test_few_sweeps_from_two_places_say_so_too():
+    _, X = mirrored()
+    with pytest.warns(unrelu.CompletionWarning, match="too little was seen to place rows"):
+        found = unrelu.complete(X, 2, threshold=None, method="gibbs", rng=4, max_iter=10)
+    assert found.verdict.code in (Stop.MAX_ITERATIONS, Stop.UNDERDETERMINED)
+    assert "began at 2 fits that the data do not tell apart" in found.verdict.reason
+
+
+def test_an_interrupt_while_other_fits_are_looked_for_leaves_the_fit(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unrelu.auto.sampled.other_fits", interrupted)
+    found = unrelu.complete(instance()[1], 2, **FEW)
+    assert found.verdict.code is Stop.INTERRUPTED
+    assert found.posterior is None
+    assert found.residual < 0.5
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_squares_of_large_and_small_data_leak_no_warning(unit):
+    _, X = instance()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = unrelu.complete(unit * X, 2, **FEW)
+    assert 0.1 * unit < found.sigma < unit
+    assert found.noise.sigma == pytest.approx(found.sigma)
+
+
 def test_the_same_seed_gives_the_same_draws():
     _, X = instance()
     kept = X.copy()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unrelu.loop.chains import MOST, Draws, effective_sample_size, r_hat
+from unrelu.loop.chains import Draws, effective_sample_size, r_hat, root_mean_square
 
 
 def independent(chains=4, count=400, quantities=50, seed=0):
@@ -72,8 +72,7 @@ def test_the_second_half_is_kept_evenly_and_within_bounds(count):
     assert draws.sweeps == count
     assert all(count // 2 < number <= count and number % draws.every == 0 for number in draws.numbers)
     assert set(np.diff(draws.numbers)) <= {draws.every}
-    assert len(draws.numbers) <= MOST
-    assert len(draws.numbers) >= min(count // 2, MOST // 2 - 1)
+    assert min(count // 2, 255) <= len(draws.numbers) <= 512  # as the documentation says
     assert [float(factor[0, 0, 0]) for factor in draws.factors] == list(draws.numbers)
 
 
@@ -88,3 +87,16 @@ def test_draws_in_another_order_and_unit():
     draws = Draws().then(np.array([[[1.0], [2.0]]]), np.ones(1)).mapped(np.array([1, 0]), 4.0)
     assert draws.factors[0].tolist() == [[[4.0], [2.0]]]
     assert draws.sigmas[0].tolist() == [4.0]
+
+
+def test_draws_of_chains_that_began_at_the_same_place():
+    factor, sigma = np.arange(5.0)[:, None, None], np.arange(5.0)
+    first, second = Draws().then(factor, sigma).by_place(2)
+    assert first.sigmas[0].tolist() == first.factors[0].ravel().tolist() == [0, 2, 4]
+    assert second.sigmas[0].tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
+def test_a_mean_of_squares_that_are_no_numbers(unit):
+    assert root_mean_square(unit * np.array([1.0, 7.0])) == pytest.approx(5 * unit)
+    assert root_mean_square(np.zeros(2)) == 0

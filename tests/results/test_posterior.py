@@ -6,7 +6,9 @@ from scipy.stats import norm
 
 import unrelu
 from unrelu.data.planted import planted
+from unrelu.loop.chains import Draws
 from unrelu.loop.history import Stop
+from unrelu.results.posterior import Posterior
 
 N, CUT = 24, 0.2
 
@@ -164,3 +166,58 @@ def test_no_row_is_called_determined_and_error_bars_are_elsewhere(found):
 def test_a_value_must_be_one(found, wrong):
     with pytest.raises(unrelu.InputError, match="value must be a finite number, got"):
         found.posterior.probability_above(wrong)
+
+
+def test_an_entry_that_weighs_more_has_less_noise(X, unknown):
+    weights = np.ones((N, N))
+    weights[3, 5] = weights[5, 3] = 25.0
+    found = unrelu.complete(X, 2, threshold=CUT, unknown=unknown, weights=weights, method="gibbs", max_iter=60, rng=0)
+    each = found.posterior.draws.reshape(-1, N, 2)
+    entry = np.einsum("sr,sr->s", each[:, 3], each[:, 5])
+    noise = found.posterior.sigma.ravel() / np.sqrt(found.observed().weights[3, 5])
+    low, high = found.predict(3, 5)
+    share = np.mean(norm.cdf((high - entry) / noise) - norm.cdf((low - entry) / noise))
+    assert abs(share - 0.95) < 0.03
+
+
+@pytest.fixture(scope="module")
+def half_seen():
+    """Of a noise for each entry, some are on two sides of the threshold."""
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((N, 2))
+    Y = U @ U.T + 0.5 * rng.standard_normal((N, N))
+    X = np.where(Y >= 0, Y, np.nan)
+    i, j = np.nonzero(np.isnan(X) & ~np.isnan(X.T))
+    assert len(i) > 30
+    return Y, X, i, j
+
+
+@pytest.mark.parametrize("options", [dict(method="gibbs", max_iter=300), dict()])
+def test_an_entry_with_a_noise_of_its_own_is_not_the_one_across_the_diagonal(half_seen, options):
+    Y, X, i, j = half_seen
+    found = unrelu.complete(X, 2, pairs="independent", rng=0, **options)
+    low, high = found.predict(i, j)
+    assert (high <= 0).all()
+    assert np.mean((low <= Y[i, j]) & (Y[i, j] <= high)) > 0.85
+    np.testing.assert_array_equal(found.predict(j, i), [X[j, i], X[j, i]])
+    np.testing.assert_array_equal(found.filled()[i, j], X[j, i])  # what is filled in is symmetric all the same
+    if found.posterior is not None:
+        assert (found.posterior.probability_above(0, i, j) == 0).all()
+
+
+@pytest.mark.parametrize("options", [dict(method="gibbs", max_iter=60), dict()])
+def test_with_one_noise_a_pair_seen_one_way_round_is_seen(X, unknown, options):
+    i, j = (index[:10] for index in np.nonzero(np.triu(~np.isnan(X), 1)))
+    half, mask = X.copy(), unknown.copy()
+    half[j, i], mask[j, i] = np.nan, True
+    found = unrelu.complete(half, 2, threshold=CUT, unknown=mask, pairs="one", rng=0, **options)
+    np.testing.assert_array_equal(found.predict(j, i), [X[i, j], X[i, j]])
+
+
+def test_degrees_of_freedom_are_those_of_the_spread():
+    # σ² = 50 / χ² with 50 degrees of freedom is what 50 values leave open of a noise of 1.
+    sigmas = np.sqrt(50 / np.random.default_rng(0).chisquare(50, (4, 2000)))
+    kept = Draws(tuple(np.zeros((4, 1, 1)) for _ in range(2000)), tuple(sigmas.T), tuple(range(2000)))
+    noise = Posterior(kept, lambda i, j: (i, j), lambda X: X).noise
+    assert 45 < noise.degrees_of_freedom < 55
+    assert abs(noise.sigma - np.sqrt(50 / 48)) < 0.01

@@ -11,6 +11,7 @@ import unrelu.solvers.gibbs as gibbs
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.loop.chains import effective_sample_size
+from unrelu.loop.history import History, Record
 from unrelu.model.losses import Censored
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers import Gibbs
@@ -178,6 +179,48 @@ def test_symmetric_pairs_count_once_by_themselves():
     assert len(told(same, "auto").values) == 1
     assert len(told(other, "auto").values) == 2
     assert len(told(same, "independent").values) == 2
+
+
+def test_chains_begin_apart_and_around_each_of_several_places_in_turn():
+    X = [[NAN, 1.2, NAN], [1.2, NAN, 0.8], [NAN, 0.8, NAN]]
+    problem, one, other = problem_of(X), np.ones((3, 1)), np.array([[1.0], [1.0], [-1.0]])
+    state = Gibbs(chains=2000).start(problem, np.stack([one, other]), one)
+    assert state.places == 2
+    for first, place in ((0, one), (1, other)):
+        away = state.factor[first::2] - place
+        assert abs(away.mean()) < 0.03
+        assert 0.28 < away.std() < 0.32  # of rows whose size is 1
+    assert Gibbs().start(problem, one, one).places == 1
+
+
+@pytest.mark.parametrize(("use", "count"), [("data", 10), ("unknown", 6)])
+def test_every_entry_that_is_told_counts_for_the_noise(use, count):
+    # Given the rows, (prior + squares) / σ² has 1 + count degrees of freedom, and that is its mean.
+    M = np.array([[2.0, 1.2, 0.5, 0.7], [1.2, 2.0, 0.8, 0.4], [0.5, 0.8, 2.0, 1.1], [0.7, 0.4, 1.1, 2.0]])
+    problem, sampler = problem_of(M, sigma=None, threshold=None, use=use), Gibbs(chains=4000)
+    state = sampler.start(problem, np.ones((4, 1)), np.ones((4, 1)))
+    off = M / problem.unit - state.factor @ state.factor.transpose(0, 2, 1)
+    squares = np.sum(np.triu(off, 0 if use == "data" else 1) ** 2, axis=(1, 2))
+    freedom = np.mean(squares / sampler.step(problem, state).variance)
+    assert abs(freedom - (1 + count)) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("details", "stops"),
+    [
+        (dict(r_hat=1.02, effective=400.0), True),
+        (dict(r_hat=1.021, effective=400.0), False),
+        (dict(r_hat=1.02, effective=399.0), False),
+        (dict(r_hat=1.7, effective=6.0, r_hat_by_place=1.02, effective_by_place=400.0), True),
+        (dict(r_hat=1.04, effective=90.0, r_hat_by_place=1.02, effective_by_place=400.0), False),
+        (dict(r_hat=1.7, effective=6.0, r_hat_by_place=1.03, effective_by_place=400.0), False),
+        (dict(r_hat=1.7, effective=6.0, r_hat_by_place=1.02, effective_by_place=399.0), False),
+        (dict(), False),
+    ],
+)
+def test_chains_stop_when_they_agree_or_stay_where_they_began(details, stops):
+    history = History([Record(300, 1.0, None, 0.0, details=details)])
+    assert (gibbs.ChainsAgree(0.02).check(history, problem_of([[1.0, 1.0], [1.0, 1.0]])) is not None) is stops
 
 
 @pytest.mark.parametrize(

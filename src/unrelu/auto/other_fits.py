@@ -10,7 +10,13 @@ from scipy.sparse.csgraph import connected_components
 
 from unrelu.base.arrays import Array, Bools, Floats
 from unrelu.base.budget import checkpoint, phase
-from unrelu.base.tolerances import GIBBS_NOISE, OTHER_FITS_APART, RIVALS_NEARLY_AS_LOW
+from unrelu.base.tolerances import (
+    GIBBS_COLUMN,
+    GIBBS_NOISE,
+    OTHER_FITS_APART,
+    OTHER_FITS_FOLLOWED,
+    RIVALS_NEARLY_AS_LOW,
+)
 from unrelu.data.observations import Observations
 from unrelu.judge.floor import unknowns_and_pairs
 from unrelu.loop.run import run
@@ -23,13 +29,13 @@ __all__ = ["other_fits"]
 
 # Starts of a small problem, and how many ends, the furthest first, are followed; fits that are returned at most.
 STARTS, FOLLOWED, MOST = 48, 6, 3
-FOLLOW = RelativeGradientNormBelow(1e-8) | MaxIterations(20)
+FOLLOW = RelativeGradientNormBelow(OTHER_FITS_FOLLOWED) | MaxIterations(20)
 # Unseen entries between whose rows a hinge is looked for, and groups that are mirrored in theirs.
 LOOKS, GROUPS = 32, 6
 
 
 def other_fits(problem: PSDProblem, factor: Array, rng: np.random.Generator) -> list[Array]:
-    """Fits in squares with rows at other places, nearly as good as ``factor`` (in units): a few, or none.
+    """Fits in squares with rows at other places, nearly as likely as ``factor`` (in units): a few, or none.
 
     A group of rows that hangs on the others by rows near a plane is mirrored in it; where there are few unknowns,
     dozens of starts are tried as well. Each is followed to its end, and so is the factor, which may be the fit of
@@ -48,17 +54,23 @@ def other_fits(problem: PSDProblem, factor: Array, rng: np.random.Generator) -> 
     """
     phase("looking for another fit as good")
     plain = problem.simpler or problem
-    here = run(plain, GaussNewton(), (factor, factor), FOLLOW, keep=False).point
-    found = []
-    for start in _candidates(plain, factor.astype(np.float64), rng):
-        first = start.astype(factor.dtype)
-        point = run(plain, GaussNewton(), (first, first), FOLLOW, keep=False).point
-        found.append((point.value, point.factor))
-    lowest = min([here.value, *(value for value, _ in found)])
+    starts = [factor, *(start.astype(factor.dtype) for start in _candidates(plain, factor.astype(np.float64), rng))]
+    points = [run(plain, GaussNewton(), (start, start), FOLLOW, keep=False).point for start in starts]
+    variance = _variance(problem, plain, min(point.value for point in points))
     # F is a quarter of the squares, of which a pair has two.
-    allowed = RIVALS_NEARLY_AS_LOW * _variance(problem, plain, lowest) / 2
-    ends = [end for value, end in found if value - lowest <= allowed]
-    return _furthest(ends, factor, MOST)
+    costs = np.array([2 * point.value / variance + _unlikely(plain, point.factor) for point in points])
+    ends = [point.factor for point in np.array(points, dtype=object)[costs - costs.min() <= RIVALS_NEARLY_AS_LOW]]
+    return _furthest(ends, points[0].factor, MOST)
+
+
+def _unlikely(plain: PSDProblem, factor: Array) -> float:
+    """−2 log of the prior of the rows, but for a constant: a fit that runs away is as good in squares alone."""
+    rows = factor.astype(np.float64)
+    n, rank = rows.shape
+    total = rows.sum(axis=0)
+    small = GIBBS_COLUMN * plain.norm / np.sqrt(max(plain.observations.count, 1))
+    spread = rows.T @ rows - np.outer(total, total) / (n + 1) + small * np.eye(rank)
+    return (n + 1) * float(np.linalg.slogdet(spread)[1])
 
 
 def _variance(problem: PSDProblem, plain: PSDProblem, value: float) -> float:

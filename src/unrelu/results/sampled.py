@@ -55,7 +55,7 @@ def completion_of_draws(task: Task, attempts: Attempts) -> Completion:
     )
 
 
-def _verdict(ended: Verdict, drawn: Draws, places: int, named: str) -> Verdict:
+def _verdict(ended: Verdict, drawn: Draws, places: int = 1, named: str = "") -> Verdict:
     """Whether the chains agree, whatever ended them; one that was cut short says so.
 
     ``places``: at how many fits they began; ``named``: the rows in which chains from several of them differ.

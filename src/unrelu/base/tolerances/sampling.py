@@ -18,6 +18,8 @@ GIBBS_AGREE, GIBBS_EFFECTIVE = 0.02, 400.0
 
 # Fits are two if some row of theirs differs by more than this share of a typical row: nearer ones chains reach.
 OTHER_FITS_APART = 0.3
+# Starts are followed until the relative gradient norm is this: their squares are then known far below the noise.
+OTHER_FITS_FOLLOWED = 1e-8
 
 # --- results.sampled -------------------------------------------------------------------------------------------------
 

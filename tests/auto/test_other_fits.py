@@ -1,0 +1,65 @@
+"""Other fits that are as good: mirror images are found at any size, and none where the data have one answer."""
+
+import numpy as np
+import pytest
+
+from unrelu.auto.other_fits import other_fits
+from unrelu.data.observations import Observations
+from unrelu.data.planted import planted
+from unrelu.model.losses import Censored
+from unrelu.problems.psd import PSDProblem
+
+
+def others(X, U, rank, threshold=None, **options):
+    observations = Observations.of(X, threshold=threshold).with_diagonal("unknown")
+    problem = PSDProblem(observations, rank, Censored(**options))
+    first = U / np.sqrt(problem.unit)
+    return [other * np.sqrt(problem.unit) for other in other_fits(problem, first, np.random.default_rng(0))]
+
+
+def hinged(size, noise, lean=0.0):
+    """The last rows see the middle ones only by the first, which are on a line; ``lean``: or beside it."""
+    rng = np.random.default_rng(1)
+    U = rng.standard_normal((9 * size, 2))
+    U[: 3 * size, 1] = lean
+    wrong = rng.standard_normal((len(U), len(U)))
+    X = U @ U.T + noise * (np.triu(wrong) + np.triu(wrong, 1).T)
+    X[7 * size :, 3 * size : 7 * size] = X[3 * size : 7 * size, 7 * size :] = np.nan
+    return X, U
+
+
+@pytest.mark.parametrize("size", [4, 16])  # few unknowns, and more than are tried side by side
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_mirror_image_is_found(size, noise):
+    X, U = hinged(size, noise)
+    (other,) = others(X, U, 2)
+    mirrored = U.copy()
+    mirrored[7 * size :, 1] *= -1
+    off = np.linalg.norm(other @ other.T - mirrored @ mirrored.T) / np.linalg.norm(U @ U.T)
+    assert off < 0.2
+
+
+def test_a_hinge_that_is_no_line_has_no_mirror_image():
+    assert others(*hinged(16, 0.1, lean=1.0), 2) == []
+
+
+@pytest.mark.parametrize("size", [30, 150])
+def test_where_there_is_one_answer_nothing_else_is_found(size):
+    instance = planted(size, 2, sigma=0.3, symmetric_noise=True, rng=0)
+    U, M = instance.factor, instance.matrix
+    assert others(np.where(M >= 0, M, np.nan), U, 2, threshold=0.0) == []
+
+
+def test_noise_that_is_given_says_what_is_as_good():
+    # A hinge that leans by little is a hinge if the noise is large.
+    X, U = hinged(16, 0.01, lean=0.03)
+    assert others(X, U, 2, sigma=0.01) == []
+    assert len(others(X, U, 2, sigma=1.0)) == 1
+
+
+def test_pieces_that_never_see_each_other_have_two_signs():
+    u = np.array([1.0, 2.0, 1.5, 0.5, 1.0, 0.7])
+    X = np.outer(u, u)
+    X[:3, 3:] = X[3:, :3] = np.nan
+    (other,) = others(X, u[:, None], 1)
+    np.testing.assert_allclose((other @ other.T)[:3, 3:], -np.outer(u[:3], u[3:]), atol=1e-6)

@@ -297,5 +297,5 @@ def test_a_named_threshold_moves_between_itself_and_the_edge():
     levels.clear()
     moved_by_threshold(
         door, X, Answer(threshold=least + 0.1), {"rank": 1}
-    )  # no door takes what seen entries contradict
+    )  # no door takes that
     assert levels[0] < levels[1] == least

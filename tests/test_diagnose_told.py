@@ -294,3 +294,6 @@ def test_a_named_threshold_moves_between_itself_and_the_edge():
     found = moved_by_threshold(door, X, Answer(threshold=0.1), {"rank": 1})
     assert levels == [0.1, least]
     assert found.most == pytest.approx(least - 0.1)
+    levels.clear()
+    moved_by_threshold(door, X, Answer(threshold=least + 0.1), {"rank": 1})  # no door takes that
+    assert levels[0] < levels[1] == least

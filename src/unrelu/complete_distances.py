@@ -99,7 +99,8 @@ def complete_distances(
         ``distances`` ignores absence, ``squared`` too and compares squares; ``censored`` takes the likelihood of not
         having been seen beyond the cut-off with noise. ``auto``: ``one-sided``, or ``censored`` once noise is found.
         ``huber``: up to a tenth of the distances may be grossly wrong; they are looked for, left out and listed in
-        :attr:`DistanceCompletion.distrusted`, and the others are judged as by ``auto``.
+        :attr:`DistanceCompletion.distrusted`, and the others are judged as by ``auto``. The name is that of the robust
+        loss for matrices; here it is not Huber's function but weights of Geman and McClure, then trimming.
     start : {"auto", "paths", "trilateration"} or array of shape (n, dim)
     max_iter : int, optional
         Most iterations of one refinement; default 200.

@@ -165,6 +165,13 @@ def test_what_has_a_dimension_is_refused(options, said):
         unrelu.complete_distances(np.full((3, 3), np.nan), "auto")
 
 
+@pytest.mark.parametrize(("longest", "dim"), [(1.0, 2), (1.98, 1)])
+def test_a_misfit_larger_than_people_measure_is_a_missing_dimension(longest, dim):
+    """A triangle has nothing to spare in the plane: only the size of its misfit on a line can tell."""
+    edges = unrelu.EdgeList([[0, 1], [1, 2], [0, 2]], [1.0, 1.0, longest])
+    assert unrelu.complete_distances(edges, "auto", rng=0).dim == dim
+
+
 # --- wrong distances ----------------------------------------------------------------------------------------------
 
 

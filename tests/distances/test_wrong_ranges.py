@@ -10,10 +10,12 @@ import pytest
 from unrelu import DistanceCompleter, EdgeList, complete_distances
 from unrelu.base.errors import InputError
 from unrelu.data.planted import points_in_cube
+from unrelu.distances import reliability
 from unrelu.distances.alignment import deviation
 from unrelu.distances.candidate import Effort
 from unrelu.distances.consensus import Consensus
 from unrelu.distances.distrust import Trust, too_many
+from unrelu.distances.doubts import Doubts, without_contradictions
 from unrelu.distances.refine import Journal
 from unrelu.distances.regrouping import bent, regrouped, soft_points
 from unrelu.distances.reliability import checked, threshold
@@ -236,6 +238,25 @@ def test_a_range_that_contradicts_the_anchors_is_named():
     assert np.linalg.norm(result.points - truth, axis=1)[fixed].max() < 0.01
 
 
+@pytest.mark.parametrize("off", [0.003, 0.005])
+def test_a_range_between_anchors_is_named_if_and_only_if_it_is_not_fitted(off):
+    """The noise of the fit may differ from that of the consensus, 1e-3 here: the second decides, both times."""
+    truth = points_in_cube(8, 2, rng=0)
+    network = complete_graph(truth)
+    network = replace(network, distance=network.distance + off * (np.arange(28) == 0))
+    trust = trust_in(truth, network, [truth] * 3, [0.0] * 3)
+    anchors, everyone = np.array([0, 1, 2]), np.arange(8)
+    fitted = without_contradictions(trust, network, anchors, truth[anchors])
+    for noise in (3e-4, 3e-3):
+        doubts = Doubts(network)
+        doubts.note(trust, everyone, Solved(truth, np.zeros(8, np.int8), "given", Stop.FITTED, noise=noise), anchors)
+        assert doubts.named[0] == (off > 0.004)
+        assert doubts.named.sum() == len(network.first) - len(fitted.first)
+        assert doubts.kept.sum() == len(fitted.first)
+        assert doubts.expected[0] == pytest.approx(network.distance[0] - off)
+        assert doubts.deviations[0] == pytest.approx(off / 1e-3)
+
+
 def test_when_the_time_is_over_nothing_is_determined():
     _, pairs, ranges, _ = planted(0, n=40, reach=0.4)
     result = complete_distances(EdgeList(pairs, ranges), 2, loss="huber", rng=0, max_seconds=0.02)
@@ -291,6 +312,20 @@ def test_a_range_that_nothing_checks_has_no_redundancy():
         found = checked(network, truth, np.array(trusted))
         assert not found.checkable.any()
         assert found.expected[3] == network.distance[3]
+
+
+def test_sampled_shares_are_those_of_the_whole_matrix(monkeypatch):
+    """Of many points the shares come from random right-hand sides; that they are shares can be seen on few."""
+    truth, pairs, ranges, _ = planted(9, n=30, reach=0.5, wrong=0.0, sigma=1e-5)
+    network = network_of(truth, pairs, ranges)
+    trusted = np.arange(len(pairs)) % 7 > 0
+    exact = checked(network, truth, trusted).redundancy
+    monkeypatch.setattr(reliability, "INVERTED", 0)
+    sampled = checked(network, truth, trusted).redundancy
+    # A mean of 64 squares is off by a sixth.
+    for which in (trusted, ~trusted):
+        assert sampled[which].mean() == pytest.approx(exact[which].mean(), rel=0.05)
+    assert np.abs(sampled - exact).max() < 0.3
 
 
 def test_few_spare_ranges_ask_for_more_deviations():

@@ -77,6 +77,14 @@ def test_probabilities_say_nothing_of_pairs_that_are_not_listed(tmp_path):
     assert (edges(found.upper), edges(found.lower), found.cutoff) == ([((0, 1), 8.0)], [((1, 2), 0.0)], None)
 
 
+def test_a_contact_exactly_as_probable_as_asked_for_is_kept(tmp_path):
+    path = tmp_path / "p.txt"
+    path.write_text("a b 0.7\na c 0.69\n")
+    found = read_contacts(path, cutoff=8, probability=0.7, layout="contacts")
+    assert found.upper.pairs.tolist() == [[0, 1]]
+    assert found.lower.pairs.tolist() == [[0, 2]]
+
+
 def test_distances_in_a_third_column_are_distances(tmp_path):
     found = read_contacts(written(tmp_path, "a.txt", "a b 3.8\nb c 0.9\n"))
     assert isinstance(found, Measurements)

@@ -72,6 +72,19 @@ def test_contacts_fix_nothing_and_that_is_said(folder, name, rest):
         assert np.linalg.norm(found[one] - found[other]) <= 8 + 1e-6
 
 
+@pytest.mark.parametrize("how", [(), ("--json",)])
+def test_names_that_do_not_print_are_the_file_s_own(folder, how):
+    (folder / "odd.txt").write_text("a\x1b[31m b\nb c\na\x1b[31m c\n")
+    done = locate("odd.txt", "--dim", 3, "--cutoff", 8, "-o", "p.csv", *how)
+    assert done.exit_code == 0, done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    assert (folder / "p.csv").read_text().splitlines()[1].startswith("a\x1b[31m,")
+    (folder / "ranges.csv").write_text("a\x1b[31m,b,3\nb,c,4\n")
+    (folder / "bounds.csv").write_text("a\x1b[31m,c,5,6\n")
+    done = locate("ranges.csv", "--dim", 2, "--bounds", "bounds.csv", "-o", "p.csv", *how)
+    assert done.exit_code == 0, done.stderr
+
+
 def test_the_answer_to_contacts_scales_with_them(folder):
     texts = {}
     for name, size in (("a", 8), ("b", 8 * 1024)):

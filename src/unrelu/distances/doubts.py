@@ -75,7 +75,7 @@ class Doubts:
         self.unchecked[where] = (~found.checkable | (~trust.kept & ~named))[own]
         self.expected[where] = found.expected[own]
         self.deviations[where] = deviations[own]
-        self._note_anchors(members[fixed], one.points[fixed], trust.sigma(one))
+        self._note_anchors(members[fixed], one.points[fixed], trust.consensus.sigma)
 
     def _places(self, network: Network, members: Indices) -> tuple[Indices, Indices]:
         """Where the ranges of a component stand among all, and which of the component's those are."""
@@ -89,22 +89,30 @@ class Doubts:
 
     def _note_anchors(self, anchors: Indices, known: Floats, sigma: float) -> None:
         """Ranges between points whose places are known are judged by those."""
-        X = np.full((self.seen.size, self.seen.dim), np.nan)
-        X[anchors] = known
-        gap = -self.seen.residual(X)
-        both = np.flatnonzero(~np.isnan(gap))
+        deviations = _beside_anchors(self.seen, anchors, known, sigma)
+        both = np.flatnonzero(~np.isnan(deviations))
         if not both.size or len(anchors) < 2:
             return
-        self.expected[both] = self.seen.distance[both] - gap[both]
-        self.deviations[both] = gap[both] * np.sqrt(self.seen.weight[both]) / sigma
-        self.named[both] = np.abs(self.deviations[both]) > WRONG
+        longer = deviations[both] * sigma / np.sqrt(self.seen.weight[both])
+        self.expected[both] = self.seen.distance[both] - longer
+        self.deviations[both] = deviations[both]
+        self.named[both] = np.abs(deviations[both]) > WRONG
         self.kept[both], self.unchecked[both] = ~self.named[both], False
         self.contradicting += int(self.named[both].sum())
 
 
 def without_contradictions(trust: Trust, seen: Network, fixed: Indices, known: Floats) -> Network:
     """What was measured in a component, without the ranges left out and those that contradict the anchors."""
+    deviations = _beside_anchors(seen, fixed, known, trust.consensus.sigma)
+    return trust.part(seen, wrong=np.abs(np.nan_to_num(deviations)) > WRONG)
+
+
+def _beside_anchors(seen: Network, anchors: Indices, known: Floats, sigma: float) -> Floats:
+    """By how many standard deviations ranges are longer than the places of two anchors say; NaN for other ranges.
+
+    The noise is that of the consensus, before the fit: what is named must be what was not fitted.
+    """
     X = np.full((seen.size, seen.dim), np.nan)
-    X[fixed] = known
-    off = np.abs(seen.residual(X)) * np.sqrt(seen.weight) / trust.consensus.sigma
-    return trust.part(seen, wrong=np.nan_to_num(off) > WRONG)
+    X[anchors] = known
+    result: Floats = -seen.residual(X) * np.sqrt(seen.weight) / sigma
+    return result

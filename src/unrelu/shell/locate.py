@@ -195,11 +195,12 @@ def locate_command(
     files = _Files(output, plot, outliers_out)
     files.check(count, [path for path in (file, anchors, bounds) if path is not None])
     known = told.read(bounds)
+    shown = known.renamed(shown_names(known.names, as_json=as_json) or ())
     with kept_warnings() as notes, watching(quiet or as_json) as watched:
         completion = complete_distances(
-            known.data,
+            shown.data,
             count,
-            **known.limits,
+            **shown.limits,
             squared=squared,
             sigma=_checked_sigma(sigma),
             anchors=None if anchors is None else read_anchors(anchors, known.names, _named_dim(count)),
@@ -208,7 +209,7 @@ def locate_command(
             max_iter=max_iter,
             tol=tol,
             rng=options.checked_seed(seed),
-            names=shown_names(known.names, as_json=as_json),
+            names=shown.names,
             max_seconds=seconds,
             **watched.options,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,14 @@ class Known:
     def limits(self) -> dict[str, Any]:
         """What is known of distances that were not measured."""
         return {"cutoff": self.cutoff, "lower": self.lower, "upper": self.upper}
+
+    def renamed(self, names: tuple[str, ...]) -> Known:
+        """The same points under other names, in every list that names them."""
+        data, lower, upper = (
+            replace(one, names=names) if isinstance(one, EdgeList) and one.names is not None else one
+            for one in (self.data, self.lower, self.upper)
+        )
+        return replace(self, data=data, lower=lower, upper=upper, names=names)
 
     def off(self, completion: DistanceCompletion) -> dict[str, Any] | None:
         """How far the points lie from the truth, each component laid upon it, mirror images allowed; None without."""

@@ -88,7 +88,8 @@ def _candidates(plain: PSDProblem, factor: Floats, rng: np.random.Generator) -> 
     if factor.size <= MOST_UNKNOWNS:
         ends, values = all_of_many(plain, rng, factor, most=STARTS)
         # Descents side by side end early; what is twice as high as the lowest leads nowhere.
-        yield from _furthest(list(ends[values <= 2 * values.min() + np.finfo(float).tiny]), factor, FOLLOWED)
+        low = ends[values <= 2 * values.min() + np.finfo(float).tiny].astype(np.float64)
+        yield from (np.asarray(one, np.float64) for one in _furthest(list(low), factor, FOLLOWED))
 
 
 def _furthest(ends: list[Array], factor: Array, most: int) -> list[Array]:
@@ -134,7 +135,7 @@ def _mirrored(observations: Observations, factor: Floats, rng: np.random.Generat
 
 
 def _beside(seen: Bools, hinge: Bools, one: int, other: int) -> Bools | None:
-    """The rows that hang together with one of two rows without the hinge, the fewer; None if they do with each other."""
+    """The rows that hang together with one of two without the hinge, the fewer; None if they do with each other."""
     outside = ~hinge
     outside[[one, other]] = True
     rest = np.flatnonzero(outside)

@@ -15,6 +15,7 @@ from unrelu.auto.detected import Together
 from unrelu.auto.gap_kinds import Rivals, bent
 from unrelu.base.budget import Budget, OutOfTime, budget
 from unrelu.base.errors import CompletionWarning, InputError, outside, warn
+from unrelu.base.tolerances import GAPS_NO_TIME
 from unrelu.data.observations import Observations
 from unrelu.detection.chosen import KINDS, Detection, detected, enough_to_tell
 from unrelu.detection.edge import Edge, edge_of
@@ -26,19 +27,26 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.problems.rectangular import RectangularProblem, balanced
 from unrelu.results.gap_options import GAPS, alone_with_a_wall, asks_for_gaps, is_auto, require_one_meaning
 
-__all__ = ["GAPS", "Door", "evidence_of", "finding_gaps", "found_gaps", "is_auto", "wall_at", "with_gaps"]
+__all__ = ["GAPS", "Door", "Said", "evidence_of", "finding_gaps", "found_gaps", "is_auto", "wall_at", "with_gaps"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 # A fit that somebody did not wait for says nothing of gaps.
 CUT_SHORT = (Stop.MAX_SECONDS, Stop.INTERRUPTED, Stop.CALLBACK, Stop.MAX_ITERATIONS)
-# Seconds, for what has none left.
-TINY = 1e-6
 # Why nothing can be told of how entries go unseen.
 NOTHING_MISSING = "nothing is missing that could show a threshold"
 TOO_LITTLE = "too little was seen to find a threshold"
 ALL_EQUAL = "all seen values are equal and show no threshold"
+
+
+@dataclass(frozen=True)
+class Said:
+    """On which side entries are seen, from which level on if that is known, and whether seen values begin at once."""
+
+    side: str
+    level: float | None
+    sharp: bool
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,11 @@ class _Asked:
     def _in_time(self) -> dict[str, Any]:
         """The options, with no more time than is left."""
         left = self._left
-        return self.options if left is None else {**self.options, "tol": self.options["tol"] | MaxSeconds(left or TINY)}
+        return (
+            self.options
+            if left is None
+            else {**self.options, "tol": self.options["tol"] | MaxSeconds(left or GAPS_NO_TIME)}
+        )
 
     @property
     def _side(self) -> str:
@@ -163,8 +175,7 @@ class _Asked:
             if sharp and edge is not None:  # the values say it by themselves
                 return Detection.of_wall(wall_at(edge, self._side))
             return TOO_LITTLE if missing else NOTHING_MISSING
-        seen = self._trusted(alone)
-        return found_gaps(alone, seen, self._kinds, side=self._side, level=self._known, sharp=sharp)
+        return found_gaps(alone, self._trusted(alone), evidence, self._kinds, Said(self._side, self._known, sharp))
 
     @property
     def _known(self) -> float | None:
@@ -196,21 +207,12 @@ class _Asked:
             warn(f"seen values {ends} at once at {at:.6g}", f"seen={other!r} may be meant")
 
 
-def found_gaps(
-    alone: Any,
-    seen: Observations,
-    kinds: Sequence[str],
-    *,
-    side: str,
-    level: float | None,
-    sharp: bool,
-    evidence: Evidence | None = None,
-) -> Detection:
+def found_gaps(alone: Any, seen: Observations, evidence: Evidence, kinds: Sequence[str], told: Said) -> Detection:
     """How entries go unseen, by a fit that took nothing from absence; by a fit for each kind, where noise bends that.
 
-    ``sharp``: whether seen values begin at once. ``evidence``: by which kinds are compared, if not by all entries.
+    ``evidence``: of the entries by which kinds are compared at first.
     """
-    evidence = evidence_of(alone, seen) if evidence is None else evidence
+    side, level, sharp = told.side, told.level, told.sharp
     if sharp and alone.forecasts:  # no fit that would tell more than the values, which begin at once
         kinds = tuple(kind for kind in kinds if kind in ("censored", "mixed")) or kinds
     found = detected(evidence, side=side, kinds=kinds, level=level)

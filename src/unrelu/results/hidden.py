@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 from unrelu.base.arrays import Array, Bools, Floats, Indices
+from unrelu.base.tolerances import HIDDEN_SURE
 from unrelu.data.observations import Observations
 from unrelu.model.detection import DetectionCurve
 from unrelu.model.hidden import Hidden
@@ -17,9 +18,6 @@ from unrelu.uncertainty.error_bars import ErrorBars
 from unrelu.uncertainty.noise import level_checked
 
 __all__ = ["fill_hidden", "predicted_hidden"]
-
-# A fit is taken to be no surer than this share of the noise.
-SURE = 1e-3
 
 
 def fill_hidden(result: Array, completion: Any, seen: Observations) -> Array:
@@ -84,7 +82,7 @@ def predicted_hidden(
 
 def _before_noise(fit: Floats, wide: Floats, sigma: float, curve: DetectionCurve, level: float) -> tuple[Any, Any]:
     """(low, high) where the value without its noise decided: that lies beyond the level, and its noise anywhere."""
-    error = np.sqrt(np.maximum(wide**2 - sigma**2, (SURE * sigma) ** 2))
+    error = np.sqrt(np.maximum(wide**2 - sigma**2, (HIDDEN_SURE * sigma) ** 2))
     beyond = replace(curve, before_noise=False)
     low, high = Hidden(fit, error, beyond).interval(level)
     middle, half = (low + high) / 2, (high - low) / 2

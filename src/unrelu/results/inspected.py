@@ -19,7 +19,7 @@ from unrelu.detection.evidence import Evidence
 from unrelu.judge.likelihood import MANY_ROWS
 from unrelu.loop.history import Stop, Verdict
 from unrelu.results.diagnosis import Contradicted, Counted, Structure
-from unrelu.results.gaps import evidence_of, found_gaps, wall_at
+from unrelu.results.gaps import Said, evidence_of, found_gaps, wall_at
 
 __all__ = [
     "at_the_edge",
@@ -163,7 +163,7 @@ def gaps_in(
     """How entries go unseen, by a fit and by where seen values begin; None where that cannot be told."""
     evidence, sharp = compared(completion, observations), edge is not None and edge.sharp
     if enough_to_tell(evidence):
-        return found_gaps(completion, observations, KINDS, side=side, level=level, sharp=sharp, evidence=evidence)
+        return found_gaps(completion, observations, evidence, KINDS, Said(side, level, sharp))
     return Detection.of_wall(wall_at(edge, side)) if sharp and edge is not None else None
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import digamma, expit, gammaln, log_ndtr, polygamma
 
 from unrelu.base.arrays import Array, Bools, Floats
-from unrelu.base.tolerances.detection import COLUMN_ARMIJO, COLUMN_GAIN, COLUMN_LEAST_STEP, COLUMN_RIDGE
+from unrelu.base.tolerances.detection import WALLS_ARMIJO, WALLS_GAIN, WALLS_LEAST_STEP, WALLS_RIDGE
 
 __all__ = ["Gapped", "Told", "told"]
 
@@ -234,11 +234,11 @@ def _climbed(values: Floats, on: Array, tails: Array, sign: float) -> float:
         slope[-1] += count / at[-1]
         bend = residual.T @ residual + sign * (tails.T @ ((ratio * (tail + ratio))[:, None] * tails))
         bend[-1, -1] += count / at[-1] ** 2
-        step = np.linalg.solve(bend + COLUMN_RIDGE * np.trace(bend) * np.eye(len(at)), slope)
+        step = np.linalg.solve(bend + WALLS_RIDGE * np.trace(bend) * np.eye(len(at)), slope)
         gain, share = float(slope @ step), 1.0
-        while share > COLUMN_LEAST_STEP and not height(at + share * step) > best + COLUMN_ARMIJO * share * gain:
+        while share > WALLS_LEAST_STEP and not height(at + share * step) > best + WALLS_ARMIJO * share * gain:
             share /= 2
-        if gain < COLUMN_GAIN or share <= COLUMN_LEAST_STEP:
+        if gain < WALLS_GAIN or share <= WALLS_LEAST_STEP:
             break
         at = at + share * step
         best = height(at)
@@ -254,8 +254,8 @@ def _logistic(on: Array, off: Array) -> float:
         chance = expit(every @ at)
         slope = every.T @ (gone - chance)
         bend = every.T @ ((chance * (1 - chance))[:, None] * every)
-        step = np.linalg.solve(bend + COLUMN_RIDGE * (1 + np.trace(bend)) * np.eye(len(at)), slope)
+        step = np.linalg.solve(bend + WALLS_RIDGE * (1 + np.trace(bend)) * np.eye(len(at)), slope)
         at = at + step
-        if float(slope @ step) < COLUMN_GAIN:
+        if float(slope @ step) < WALLS_GAIN:
             break
     return float(-np.logaddexp(0, np.where(gone, -1.0, 1.0) * (every @ at)).sum())

@@ -2,6 +2,7 @@
 
     python benchmarks/gaps.py                 # 20 seeds of everything, about half an hour on two cores
     python benchmarks/gaps.py --seeds 3 --only curve,both
+    python benchmarks/gaps.py --seeds 100 --only coins    # limits of columns, and none: about ten minutes on one core
 
 n = 200, rank 5, unit Gaussian factors, one noise of 0.1 for each pair, level at the median unless said otherwise.
 ``off`` is the level found less the true one, and ``width`` the width, in units of the rms entry; ``covers`` counts 95 %
@@ -14,6 +15,8 @@ import argparse
 import warnings
 
 import numpy as np
+from scipy.special import expit
+from scipy.stats import beta, gamma, norm, poisson
 
 import unrelu
 from unrelu.base.errors import InputError
@@ -21,7 +24,7 @@ from unrelu.model.detection import DetectionCurve
 from unrelu.model.losses import Detected
 
 SIZE, RANK, SIGMA = 200, 5, 0.1
-KINDS = ("cut", "before", "strays", "chance", "both", "curve", "columns")
+KINDS = ("cut", "before", "strays", "chance", "both", "curve", "columns", "coins")
 
 
 def once(a):
@@ -123,6 +126,56 @@ def columns(seed):
     return {"off": float(np.median(off)), "covers": float(np.mean(held)), "columns": len(known)}
 
 
+SHAPES = {
+    "normal": lambda g: g,
+    "normal, far from 0": lambda g: 10 + g,
+    "lognormal, 0.5": lambda g: np.exp(0.5 * g),
+    "lognormal, 1": lambda g: np.exp(g),
+    "exponential": lambda g: -norm.logsf(g),
+    "exponential, less 1": lambda g: -norm.logsf(g) - 1,
+    "beta, 2 and 5, less 0.2": lambda g: beta.ppf(norm.cdf(g), 2, 5) - 0.2,
+    "gamma, 2": lambda g: gamma.ppf(norm.cdf(g), 2),
+    "uniform": lambda g: norm.cdf(g),
+    "counts, 3 on average": lambda g: poisson.ppf(norm.cdf(g), 3),
+    "counts, 20 on average": lambda g: poisson.ppf(norm.cdf(g), 20),
+}
+
+
+def coins(seeds):
+    """How often limits of columns are claimed: of columns by themselves, and of six that go together (0.8)."""
+    from unrelu.detection.columns import column_levels
+
+    def claimed(shape, rows, how, together, seed):
+        rng = np.random.default_rng([seed, rows])
+        gaussian = rng.standard_normal((rows, 6))
+        if together:
+            gaussian = np.sqrt(0.8) * rng.standard_normal((rows, 1)) + np.sqrt(0.2) * gaussian
+        table, share = SHAPES[shape](gaussian), np.tile([0.1, 0.3, 0.6], 2)
+        chance = rng.random(table.shape)
+        if how == "wall":
+            gone = table < [np.quantile(column, part) for column, part in zip(table.T, share, strict=True)]
+        elif how == "coin":
+            gone = chance < share
+        else:  # lost the more often the lower the next column is, which has no gaps
+            gone = chance < expit(-2 * (np.roll(gaussian, -1, axis=1) - norm.ppf(share)))
+            gone[:, 1::2] = False
+        lost = gone.any(axis=0)
+        found = column_levels(np.where(gone, np.nan, table), np.arange(6), "above")
+        return np.where(lost, [j in found for j in range(6)], np.nan)
+
+    for together in (False, True):
+        for how in ("coin", "wall", "others")[: 3 if together else 2]:
+            print(f"\n{how}, {'six that go together' if together else 'by themselves'}: 10, 30, 60 % missing")
+            for shape in SHAPES:
+                line = []
+                for rows in (80, 160, 400, 1000):
+                    hits = [claimed(shape, rows, how, together, seed) for seed in range(-(-seeds // 2))]
+                    hits = np.array(hits).reshape(-1, 3)
+                    with np.errstate(invalid="ignore"):
+                        line.append(" ".join(f"{100 * share:3.0f}" for share in np.nanmean(hits, axis=0)))
+                print(f"{shape:23} | " + " | ".join(line), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20)
@@ -130,6 +183,9 @@ def main():
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     for kind in asked.only.split(","):
+        if kind == "coins":
+            coins(asked.seeds)
+            continue
         lines = []
         for seed in range(asked.seeds):
             line = columns(seed) if kind == "columns" else one(kind, seed)

@@ -80,8 +80,8 @@ def complete_table(
         Beyond which cells go unseen: one number, one per column (a vector of n numbers, a series with the names of the
         columns, or a dict with those of the columns that have a limit), or one per cell; ``"auto"``: one for each
         column that shows one by its values, by how many are missing and by the other columns; where that cannot be
-        told, none; as in :func:`unrelu.complete_rectangular`. None: absence says nothing. One number for all says that all columns are in
-        one unit.
+        told, none; as in :func:`unrelu.complete_rectangular`. None: absence says nothing. One number for all says that
+        all columns are in one unit.
     seen : {"above", "below", "between", "outside"}, default "above"
     unknown : boolean array of shape (m, n), optional
         Cells that are missing for another reason than their value.

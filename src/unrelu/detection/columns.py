@@ -48,21 +48,21 @@ def column_levels(values: Array, columns: Indices, side: str, unknown: Bools | N
     for k in np.flatnonzero(absent.any(axis=0)):
         column = table[:, k]
         edge = edge_of(column[~np.isnan(column)])
-        if edge is not None and _limited(column, absent[:, k], others.of(int(k)), side == "below"):
+        if edge is not None and _limited(column, absent[:, k], others.of(int(k))):
             found[int(columns[k])] = edge
     return found
 
 
-def _limited(column: Floats, absent: Bools, forecasts: Floats | None, below: bool) -> bool:
+def _limited(column: Floats, absent: Bools, forecasts: Floats | None) -> bool:
     """Whether what is absent of a column lies below its least value; what cannot be told is none."""
     seen = ~np.isnan(column)
-    alone = Gapped(column[seen], int(absent.sum()), below)
+    alone = Gapped(column[seen], int(absent.sum()))
     if not alone.half > 0:
         return False
     if forecasts is not None:
         on, off = seen & ~np.isnan(forecasts), absent & ~np.isnan(forecasts)
         if on.sum() >= ASKED and off.any():
-            part = Gapped(column[on], int(off.sum()), below, limit=alone.least)
+            part = Gapped(column[on], int(off.sum()), limit=alone.least)
             said = told(part, (forecasts[on], forecasts[off])) if part.half > 0 else None
             if said is not None and (said.by_others or said.denied):
                 return said.by_others
@@ -85,7 +85,7 @@ def levels_in_words(found: dict[int, Edge], names: dict[int, str], side: str, un
     Examples
     --------
     >>> levels_in_words({0: Edge(0.2, (0.19, 0.2), True)}, {0: "iron"}, "above", untold=2)
-    'limits found from the data: iron 0.2; 2 other columns with gaps show none, and absence is taken to say nothing there'
+    'limits found from the data: iron 0.2; 2 other columns with gaps show none, and absence says nothing there'
     >>> levels_in_words({}, {}, "above", untold=2)
     'no column shows a limit in its values, so that absence is taken to say nothing; name limits that are known'
     """
@@ -99,5 +99,5 @@ def levels_in_words(found: dict[int, Edge], names: dict[int, str], side: str, un
     said = ", ".join(f"{names[j]} {sign * edge.level:.4g}" for j, edge in list(found.items())[:NAMED])
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     columns = "one other column with gaps shows" if untold == 1 else f"{untold} other columns with gaps show"
-    rest = f"; {columns} none, and absence is taken to say nothing there" if untold else ""
+    rest = f"; {columns} none, and absence says nothing there" if untold else ""
     return f"limits found from the data: {said}{more}{rest}"

@@ -18,8 +18,8 @@ __all__ = ["Edge", "edge_of"]
 
 # Of the lowest values, how many tell the rate just above the edge: at most, of all of them, at least; and of how many.
 NEAR, SHARE, FEWEST, OF = 200, 0.04, 10, 40
-# At a wall there are at least so many to a unit as around the middle, relatively: a tail has fewer. Where the lowest are
-# a larger share of all values than SHARE, a tail has more of them, and so must a wall.
+# At a wall there are at least so many to a unit as around the middle, relatively: a tail has fewer. Where the lowest
+# are a larger share of all values than SHARE, a tail has more of them, and so must a wall.
 DENSE = 0.25
 # As seldom as this a wall looks like none.
 DOUBT = 0.01

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from scipy.stats import beta, norm
 
 import unrelu
 from unrelu.detection.columns import column_levels
@@ -63,12 +65,30 @@ def test_other_columns_decide_where_values_do_not():
         assert not claimed(X[:, [j]])
 
 
-def test_cells_lost_because_of_another_column_make_no_limit():
-    rng = np.random.default_rng(8)
-    table = together(rng, 400, 4)
-    lost = rng.random(400) < 1 / (1 + np.exp(2 * table[:, 1]))
-    table[lost, 0] = np.nan
-    assert not claimed(table)
+def test_other_columns_deny_a_limit():
+    """These values begin like those above a limit, which forecasts of the missing ones contradict."""
+    rng = np.random.default_rng(13)
+    table = beta.ppf(norm.cdf(together(rng, 600, 8)), 2, 5) - 0.2
+    X = np.where(rng.random(table.shape) < 0.1, np.nan, table)
+    assert any(claimed(X[:, [j]]) for j in range(8))
+    assert not claimed(X)
+
+
+@pytest.mark.parametrize("slope", [2, 20])
+def test_cells_lost_because_of_another_column_make_no_limit(slope):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        table = together(rng, 400, 4)
+        table[rng.random(400) < expit(-slope * table[:, 1]), 0] = np.nan
+        assert not claimed(table)
+
+
+def test_more_missing_than_a_limit_explains_is_not_told():
+    rng = np.random.default_rng(12)
+    table = np.exp(0.5 * rng.standard_normal((1000, 8)))
+    above = table >= np.quantile(table, 0.1)
+    assert len(claimed(np.where(above, table, np.nan))) >= 7
+    assert not claimed(np.where(above & (rng.random(table.shape) < 0.5), table, np.nan))
 
 
 def test_rows_lost_together_make_no_limit():

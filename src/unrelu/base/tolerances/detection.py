@@ -24,6 +24,14 @@ MODELS_NEAREST = 1e-6
 # The first step by which a cost is raised to see how it bends, and the least eigenvalue of its bend in such steps.
 MODELS_BEND = 1e-3
 
+# --- detection.walls -------------------------------------------------------------------------------------------------
+
+# Newton's method for the likelihood of a column: what its steps may still gain, which no margin notices; the least
+# share of a step, below which rounding decides; the share of the promised gain that a step must bring.
+WALLS_GAIN, WALLS_LEAST_STEP, WALLS_ARMIJO = 1e-6, 1e-6, 1e-4
+# Of its trace, added to the curvature of that likelihood, which is singular where all forecasts are alike.
+WALLS_RIDGE = 1e-10
+
 # --- auto.detected ---------------------------------------------------------------------------------------------------
 
 # A matrix is fitted together with a curve until its gradient is this small: far below what the curve moves it by.

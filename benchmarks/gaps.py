@@ -174,6 +174,24 @@ def coins(seeds):
                     with np.errstate(invalid="ignore"):
                         line.append(" ".join(f"{100 * share:3.0f}" for share in np.nanmean(hits, axis=0)))
                 print(f"{shape:23} | " + " | ".join(line), flush=True)
+    real()
+
+
+def real():
+    """Columns of real tables with a limit at a quantile, or with as many cells lost by a coin: claimed limits."""
+    from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+
+    from unrelu.detection.columns import column_levels
+
+    print()
+    for name, load in {"wine": load_wine, "cancer": load_breast_cancer, "diabetes": load_diabetes}.items():
+        table = load().data
+        table = table[:, [len(np.unique(column)) > 2 for column in table.T]]
+        every, chance = np.arange(table.shape[1]), np.random.default_rng(0).random(table.shape)
+        for share in (0.2, 0.5):
+            walls = column_levels(np.where(table >= np.quantile(table, share, axis=0), table, np.nan), every, "above")
+            lost = column_levels(np.where(chance < share, np.nan, table), every, "above")
+            print(f"{name} {share}: {len(walls)} of {len(every)} with a limit, {len(lost)} of as many with a coin")
 
 
 def main():

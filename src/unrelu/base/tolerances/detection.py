@@ -41,14 +41,6 @@ DETECTED_STEADY = 0.02
 # Noise is not estimated below this share of what the first fit leaves.
 DETECTED_SMALLEST = 1e-3
 
-# --- detection.walls -------------------------------------------------------------------------------------------------
-
-# Newton's method for the likelihood of a column: what its steps may still gain, which no margin notices; the least
-# share of a step, below which rounding decides; the share of the promised gain that a step must bring.
-WALLS_GAIN, WALLS_LEAST_STEP, WALLS_ARMIJO = 1e-6, 1e-6, 1e-4
-# Of its trace, added to the curvature of that likelihood, which is singular where all forecasts are alike.
-WALLS_RIDGE = 1e-10
-
 # --- results.gaps ----------------------------------------------------------------------------------------------------
 
 # Seconds, for what has none left.

@@ -82,7 +82,7 @@ def _variance(problem: PSDProblem, plain: PSDProblem, value: float) -> float:
     return max(2 * value / (pairs - unknowns), least) if pairs > unknowns else least
 
 
-def _candidates(plain: PSDProblem, factor: Floats, rng: np.random.Generator) -> Iterator[Floats]:
+def _candidates(plain: PSDProblem, factor: Floats, rng: np.random.Generator) -> Iterator[Array]:
     """Where to look."""
     yield from _mirrored(plain.observations, factor, rng)
     if factor.size <= MOST_UNKNOWNS:
@@ -134,7 +134,7 @@ def _mirrored(observations: Observations, factor: Floats, rng: np.random.Generat
 
 
 def _beside(seen: Bools, hinge: Bools, one: int, other: int) -> Bools | None:
-    """The rows that hang together with one of two rows without the hinge, the fewer; None if they do with each other."""
+    """The rows that hang together with one of two rows without the hinge, the fewer; None if both hang together."""
     outside = ~hinge
     outside[[one, other]] = True
     rest = np.flatnonzero(outside)

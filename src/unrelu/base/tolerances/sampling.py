@@ -23,6 +23,6 @@ OTHER_FITS_FOLLOWED = 1e-8
 
 # --- results.sampled -------------------------------------------------------------------------------------------------
 
-# Chains whose R̂ is as large as this have not seen the same: what they say is no posterior yet. Nor is what is worth fewer
-# independent draws than this: the standard error of an end of a normal 95 % interval is then 7 % of its width.
+# Chains whose R̂ is as large as this have not seen the same: what they say is no posterior yet. Nor is what is worth
+# fewer independent draws than this: the standard error of an end of a normal 95 % interval is then 7 % of its width.
 SAMPLED_AGREE, SAMPLED_EFFECTIVE = 1.05, 100.0

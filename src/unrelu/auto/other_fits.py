@@ -82,14 +82,13 @@ def _variance(problem: PSDProblem, plain: PSDProblem, value: float) -> float:
     return max(2 * value / (pairs - unknowns), least) if pairs > unknowns else least
 
 
-def _candidates(plain: PSDProblem, factor: Floats, rng: np.random.Generator) -> Iterator[Floats]:
+def _candidates(plain: PSDProblem, factor: Floats, rng: np.random.Generator) -> Iterator[Array]:
     """Where to look."""
     yield from _mirrored(plain.observations, factor, rng)
     if factor.size <= MOST_UNKNOWNS:
         ends, values = all_of_many(plain, rng, factor, most=STARTS)
         # Descents side by side end early; what is twice as high as the lowest leads nowhere.
-        low = ends[values <= 2 * values.min() + np.finfo(float).tiny].astype(np.float64)
-        yield from (np.asarray(one, np.float64) for one in _furthest(list(low), factor, FOLLOWED))
+        yield from _furthest(list(ends[values <= 2 * values.min() + np.finfo(float).tiny]), factor, FOLLOWED)
 
 
 def _furthest(ends: list[Array], factor: Array, most: int) -> list[Array]:
@@ -135,7 +134,7 @@ def _mirrored(observations: Observations, factor: Floats, rng: np.random.Generat
 
 
 def _beside(seen: Bools, hinge: Bools, one: int, other: int) -> Bools | None:
-    """The rows that hang together with one of two without the hinge, the fewer; None if they do with each other."""
+    """The rows that hang together with one of two rows without the hinge, the fewer; None if both hang together."""
     outside = ~hinge
     outside[[one, other]] = True
     rest = np.flatnonzero(outside)

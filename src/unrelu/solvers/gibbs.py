@@ -181,7 +181,7 @@ class Gibbs(Solver[Chains]):
             )
 
     def start(self, problem: PSDProblem, left: Array, right: Array) -> Chains:
-        """All chains around the start, each a little elsewhere; of several, of shape (k, n, rank), around each."""
+        """All chains around the start, each a little elsewhere; of several (k, n, rank), around each in turn."""
         known = told(problem.observations, self.pairs)
         rng = np.random.default_rng(self.seed)
         places = left.reshape(-1, *left.shape[-2:]).astype(np.float64)

@@ -107,8 +107,8 @@ def _of_diagonal(observations: Observations) -> Ends:
 def limits_of_pairs(observations: Observations, i: Indices, j: Indices, one: bool = True) -> Ends:
     """What is known of the unseen pairs (i[k], j[k]) both ways round, in the caller's units.
 
-    If not ``one`` noise is that of both ways, only what is said of (i, j) is known of it. Of two gaps the wider
-    is kept. Where the two ways contradict each other, what is said of (i, j) holds.
+    Where each way has a noise of its own (not ``one``), only what is said of (i, j) is known of it. Of two gaps the
+    wider is kept. Where the two ways contradict each other, what is said of (i, j) holds.
     """
     shape = observations.source.shape
     low, high = np.full(len(i), -np.inf), np.full(len(i), np.inf)

@@ -63,3 +63,10 @@ def test_pieces_that_never_see_each_other_have_two_signs():
     X[:3, 3:] = X[3:, :3] = np.nan
     (other,) = others(X, u[:, None], 1)
     np.testing.assert_allclose((other @ other.T)[:3, 3:], -np.outer(u[:3], u[3:]), atol=1e-6)
+
+
+def test_fits_that_run_away_are_no_others():
+    # In squares some fits are as good whose rows are far out, where the prior of the rows has nothing.
+    instance = planted(20, 4, sigma=0.3, symmetric_noise=True, rng=0)
+    U, M = instance.factor, instance.matrix
+    assert others(np.where(M >= 0, M, np.nan), U, 4, threshold=0.0) == []

@@ -41,9 +41,9 @@ Rank = Annotated[
 Threshold = Annotated[
     str | None,
     typer.Option(
-        metavar="NUMBER|FILE",
-        help="Beyond which cells go unseen: one number, two with a comma for --seen between and outside; or a file "
-        "with one per row, per column or per cell.",
+        metavar="NUMBER|FILE|auto",
+        help="Beyond which cells go unseen: one number, two with a comma for --seen between and outside; a file "
+        "with one per row, per column or per cell; auto: one for each column that shows one.",
         show_default="absence says nothing",
     ),
 ]

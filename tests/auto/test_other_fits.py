@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import unrelu.auto.other_fits as module
 from unrelu.auto.other_fits import other_fits
 from unrelu.data.observations import Observations
 from unrelu.data.planted import planted
@@ -65,8 +66,20 @@ def test_pieces_that_never_see_each_other_have_two_signs():
     np.testing.assert_allclose((other @ other.T)[:3, 3:], -np.outer(u[:3], u[3:]), atol=1e-6)
 
 
-def test_fits_that_run_away_are_no_others():
-    # In squares some fits are as good whose rows are far out, where the prior of the rows has nothing.
-    instance = planted(20, 4, sigma=0.3, symmetric_noise=True, rng=0)
-    U, M = instance.factor, instance.matrix
-    assert others(np.where(M >= 0, M, np.nan), U, 4, threshold=0.0) == []
+def test_the_prior_of_the_rows_is_that_of_the_sampler():
+    u = np.array([[1.0], [2.0], [-0.5]])
+    problem = PSDProblem(Observations.of(np.ones((3, 3))), 1)  # a typical entry is 1
+    spread = 5.25 - 2.5**2 / 4  # Σu² less (Σu)²/(n + 1): the mean has the weight of one row at zero
+    assert module._unlikely(problem, u) == pytest.approx(4 * np.log(0.01 + spread))
+
+
+@pytest.mark.parametrize(("more", "count"), [(18.0, 1), (30.0, 0)])
+def test_a_fit_that_its_prior_rules_out_is_none(monkeypatch, more, count):
+    X, U = hinged(4, 0.0)
+    fit = U @ U.T / np.linalg.norm(U @ U.T)
+
+    def elsewhere(_, V):
+        return 0.0 if np.linalg.norm(V @ V.T / np.linalg.norm(V @ V.T) - fit) < 0.1 else more
+
+    monkeypatch.setattr(module, "_unlikely", elsewhere)
+    assert len(others(X, U, 2)) == count

@@ -260,8 +260,10 @@ class _Asked:
             return self._tried(self.rank, threshold=None)
         if first is not None and first.verdict.determines:
             return first if self._wall is None else self._tried(first.rank, threshold=None, start=first)
-        # With a wall the first completion has climbed already.
-        rank = self._rank(self.observations, walled=first is None or self._wall is None)
+        # With a wall the first completion has climbed already; but a rehearsal may have preferred a rank to its noise.
+        rehearsed = None if first is None else first.rehearsal
+        plain = rehearsed is not None and not rehearsed.best.shrinkage
+        rank = self._rank(self.observations, walled=first is None or self._wall is None or plain)
         return None if rank is None else self._tried(rank, threshold=None)
 
     def _with_gaps(self, detection: Detection | None, first: Any, alone: Any, how: dict[str, Any]) -> Any:

@@ -4,6 +4,7 @@ import json
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -297,3 +298,17 @@ def test_a_named_threshold_moves_between_itself_and_the_edge():
     levels.clear()
     moved_by_threshold(door, X, Answer(threshold=least + 0.1), {"rank": 1})  # no door takes that
     assert levels[0] < levels[1] == least
+
+
+def test_an_end_beyond_seen_entries_moves_entries_all_the_same():
+    from unrelu.model.detection import DetectionCurve
+    from unrelu.results.moved import moved_by_threshold
+
+    U = np.random.default_rng(0).standard_normal((40, 2))
+    M = U @ U.T
+    X = np.where(M >= 0.2, M, np.nan)
+    found = unrelu.complete(X, 2, threshold=0.2, rng=0)
+    found = replace(found, detection=DetectionCurve(0.2, level_interval=(0.15, 0.3)))
+    assert np.nanmin(X) < 0.3
+    moved = moved_by_threshold(unrelu.complete, X, found, {"rank": 2, "rng": 0})
+    assert moved.interval == (0.15, 0.3)

@@ -27,7 +27,18 @@ from unrelu.problems.psd import PSDProblem
 from unrelu.problems.rectangular import RectangularProblem, balanced
 from unrelu.results.gap_options import GAPS, alone_with_a_wall, asks_for_gaps, is_auto, require_one_meaning
 
-__all__ = ["GAPS", "Door", "Said", "evidence_of", "finding_gaps", "found_gaps", "is_auto", "wall_at", "with_gaps"]
+__all__ = [
+    "GAPS",
+    "Door",
+    "Said",
+    "evidence_of",
+    "finding_gaps",
+    "found_gaps",
+    "is_auto",
+    "limits_at",
+    "wall_at",
+    "with_gaps",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -267,16 +278,21 @@ def _random(door: Door, X: Any, options: dict[str, Any]) -> Any:
     return replace(alone, detection=DetectionCurve(-np.inf, share=share, share_interval=(share, share)))
 
 
-def _walled(door: Door, X: Any, options: dict[str, Any], curve: DetectionCurve, found: Detection | None) -> Any:
-    """With a wall at the level that was found; what was seen on the other side of it has no limit."""
-    level: Any = curve.level
-    seen = door.read(X, threshold=None, unknown=options["unknown"])
+def limits_at(seen: Observations, level: float, side: str) -> Any:
+    """A wall, but none for entries that were seen on the other side of it."""
     cut = seen.source.cut
     values = seen.block(slice(0, cut or seen.size), slice(cut or 0, seen.size))
-    stray = values < level if curve.side == "above" else values > level
-    if stray.any():
-        nowhere = np.inf if curve.side == "above" else -np.inf
-        level = np.where(stray | (stray.T if cut is None else False), nowhere, level)
+    stray = values < level if side == "above" else values > level
+    if not stray.any():
+        return level
+    nowhere = np.inf if side == "above" else -np.inf
+    return np.where(stray | (stray.T if cut is None else False), nowhere, level)
+
+
+def _walled(door: Door, X: Any, options: dict[str, Any], curve: DetectionCurve, found: Detection | None) -> Any:
+    """With a wall at the level that was found; what was seen on the other side of it has no limit."""
+    seen = door.read(X, threshold=None, unknown=options["unknown"])
+    level = limits_at(seen, curve.level, curve.side)
     completion = door.complete(X, threshold=level, **options)
     words = _words(curve, found)
     return _saying(replace(completion, detection=curve), words)

@@ -15,6 +15,7 @@ from unrelu.data.observations import Observations
 from unrelu.data.table_observations import table_observations
 from unrelu.detection.edge import edge_of
 from unrelu.detection.evidence import measured_once
+from unrelu.results.gaps import limits_at
 
 __all__ = ["Moved", "moved_by_threshold"]
 
@@ -84,7 +85,9 @@ def moved_by_threshold(door: Callable[..., Any], X: Any, completion: Any, option
     if not completion.symmetric:
         options = {name: value for name, value in options.items() if name not in ("pairs", "structure")}
     filled = []
-    for level in (low, high):
+    seen = (Observations.of if completion.symmetric else table_observations)(X, threshold=None)
+    for end in (low, high):
+        level = end if gaps != "censored" else limits_at(seen, end, completion.side)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CompletionWarning)
             filled.append(np.asarray(door(X, threshold=level, gaps=gaps, **options).filled(), np.float64))

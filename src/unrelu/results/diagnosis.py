@@ -226,7 +226,7 @@ class Diagnosis:
 
     def _about_noise(self) -> str:
         if self.rank is None:
-            return "No low rank leaves only noise of the data."
+            return "No low rank was found that leaves only noise of the data."
         noise = "no noise but rounding" if not self.sigma else f"noise of {self.sigma:.3g}"
         return f"Rank {self.rank} with {noise} describes what was seen."
 

@@ -239,7 +239,7 @@ def structures_of(
     elif negative is None and min(completion.shape) < MANY_ROWS:
         words = f"So few rows cannot tell whether {called[0].lower()}{called[1:]} of low rank fits what was seen."
     else:
-        words = f"{called} of low rank does not fit what was seen."
+        words = f"No {called[2:]} of low rank was found that fits what was seen; if the rank is known, name it."
     few = completion is not None and words.startswith("So few")
     found = [Structure(name, None if few else answered and negative is None, words)]
     if negative is not None:

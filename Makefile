@@ -1,4 +1,4 @@
-.PHONY: demo test slow check bench interrupts picture pages soak soak-edge soak-real
+.PHONY: demo test slow check bench interrupts picture pages reproduction soak soak-edge soak-real
 
 SECONDS ?= 3600
 SEED ?= 0
@@ -46,3 +46,9 @@ soak-real:
 # What the page prints today, into the page.
 pages:
 	python tests/pages.py docs/real-data.md
+	python -m unrelu.experiments ledger --into docs/reproduce.md
+	python -m unrelu.experiments rules --into docs/reproduce.md
+
+# The full run that is kept in docs/reproduction; what is there already is not run again. Hours.
+reproduction:
+	unrelu reproduce all figure-sensitivity -o docs/reproduction

@@ -137,6 +137,65 @@ class Browser:
         self.run("1")
         return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
 
+    def media(self, medium="", scheme="light"):
+        """Paper instead of a screen, or a reader who likes it dark."""
+        self.call(
+            "Emulation.setEmulatedMedia", media=medium, features=[{"name": "prefers-color-scheme", "value": scheme}]
+        )
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def key(self, name, **more):
+        """Press a key and let it go."""
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=name, **more)
+
+    def enter(self):
+        """The key that follows a link and opens what is folded."""
+        self.key("Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
+
+    def faults(self):
+        """What axe-core finds of serious or critical faults for readers who hear, enlarge or cannot use a mouse."""
+        import axe_core_python
+
+        if not self.run("'axe' in window"):
+            self.run(Path(axe_core_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8") + ";0")
+        return self.run(
+            "axe.run().then(found => found.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
+            ".map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html.slice(0, 120))]))"
+        )
+
+    def tiny_text(self, smallest):
+        """How many elements have text of their own below so many pixels."""
+        return self.run(
+            "[...document.querySelectorAll('body *')].flatMap(e => {"
+            " const own = [...e.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());"
+            " const before = getComputedStyle(e, '::before'), after = getComputedStyle(e, '::after');"
+            " return [...(own ? [getComputedStyle(e)] : []), ...[before, after].filter(s => s.content !== 'none')]"
+            f"}}).filter(style => parseFloat(style.fontSize) < {smallest}).length"
+        )
+
+    def hidden(self, selector):
+        """The words of elements that a reader cannot get to see by scrolling the page.
+
+        They are folded away, or a box around them cuts them off, or, scrolled to, something else lies uppermost.
+        """
+        self.run("document.documentElement.style.scrollBehavior = 'auto'")
+        return self.run(
+            f"[...document.querySelectorAll('{selector}')].filter(e => {{"
+            " if (!e.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return true;"
+            " const own = e.getBoundingClientRect();"
+            " for (let box = e.parentElement; box !== document.body; box = box.parentElement) {"
+            "  const edge = box.getBoundingClientRect();"
+            "  if (getComputedStyle(box).overflow !== 'visible' && (own.bottom > edge.bottom + 0.5"
+            "   || own.top < edge.top - 0.5 || own.right > edge.right + 0.5 || own.left < edge.left - 0.5)) return true"
+            " }"
+            " e.scrollIntoView({ block: 'center' });"
+            " const box = e.getBoundingClientRect(), y = (box.top + box.bottom) / 2;"
+            " const places = [box.left + 3, (box.left + box.right) / 2, box.right - 3];"
+            " return places.some(x => !e.contains(document.elementFromPoint(x, y)))"
+            "}).map(e => e.textContent)"
+        )
+
     def screenshot(self, path, whole=True):
         """A picture of the page."""
         data = self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"]

@@ -315,11 +315,14 @@ NO_TOLERANCES = {
     "a tolerance among them is still to be moved": "uncertainty.rivals",
     "a probability": "results.distances",
     "what an experiment varies, or calls recovered": (
-        "experiments.basin experiments.distances experiments.drawing experiments.families experiments.initialisation "
-        "experiments.initialisation_figure experiments.landscape experiments.methods experiments.methods_verdicts "
-        "experiments.noise experiments.rank experiments.sensitivity_figure "
-        "experiments.sensitivity_words experiments.solve experiments.watch"
+        "experiments.basin experiments.distances experiments.distances_verdicts experiments.drawing "
+        "experiments.families experiments.initialisation experiments.initialisation_figure experiments.landscape "
+        "experiments.methods_figures experiments.methods_readings experiments.methods_verdicts experiments.noise "
+        "experiments.open_rank experiments.open_sampling experiments.rank experiments.rank_verdicts "
+        "experiments.scaling experiments.sensitivity_figure experiments.sensitivity_words experiments.solve "
+        "experiments.theorems experiments.watch"
     ),
+    "what a one-line counterexample is made of": "experiments.errata",
 }
 HOLDS_SMALL_NUMBERS = {f"unrelu.{name}" for names in NO_TOLERANCES.values() for name in names.split()}
 

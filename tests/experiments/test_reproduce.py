@@ -1,6 +1,5 @@
-"""The paper's tables and figures: small runs, verdicts, a log that survives a kill, words for bad input."""
+"""A run of the paper's tables and figures: a log that survives a kill, files read back, words for bad input."""
 
-import inspect
 import json
 import os
 import re
@@ -12,54 +11,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import unrelu
 from helpers import listening
 from unrelu.base.errors import InputError
-from unrelu.data.observations import Observations
 from unrelu.experiments import EXPERIMENTS
-from unrelu.experiments.base import Result, Table
+from unrelu.experiments.base import Table
 from unrelu.experiments.initialisation import TableInitialisation
 from unrelu.experiments.journal import Journal, key_of
-from unrelu.experiments.judging import judge_claim, printed
-from unrelu.experiments.outputs import csv_text, trials_csv
-from unrelu.experiments.rank import counting_limit
+from unrelu.experiments.ledger import PARTS, every_setting, into
 from unrelu.experiments.registry import chosen
 from unrelu.experiments.reproduce import Reproduction, Watcher, _Run, reproduce
 from unrelu.experiments.runner import _run, run_all
-from unrelu.experiments.solve import curves, descend, paper_start
+from unrelu.experiments.solve import STEPS, curves
+from unrelu.experiments.trials import CURVES, TRIALS, csv_text, curves_csv, read_trials, trials_csv
 
 UNRELU = [sys.executable, "-m", "unrelu"]
 PLAIN = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
-
-# Two trials of everything, as small as still means something.
-TINY = {
-    "figure-landscape": dict(n=40, r=2, share=0.5, most=400),
-    "figure-orthants": dict(n=60),
-    "figure-observed": dict(n=60),
-    "figure-sectors": dict(n=200, multiples=[0.0, 0.5, 1.5]),
-    "table-assumptions": dict(ns=[60, 120], large=[], ranks=[1, 2]),
-    "table-initialisation": dict(n=50, r=2, most=600),
-    "figure-initialisation": dict(n=50, r=2, sigmas=[0.0, 1e-2], most=400),
-    "figure-methods": dict(n=60, r=2),
-    "figure-rank": dict(ns=[40], shares=[0.05, 0.32]),
-    "figure-distances": dict(n=40, dims=[2], clouds=["cube"], fractions=[0.5, 0.9], most=600),
-    "figure-basin": dict(n=40, r=2, distances=[0.01, 2.0], most=400),
-    "table-noise": dict(n=60, ranks=[2], sigmas=[1e-6, 1e-4, 1e-2]),
-    "table-scaling": dict(ns=[60, 120], ranks=[2]),
-    "table-families": dict(n=40, r=2, families=["gaussian", "sparse"]),
-    "figure-sensitivity": dict(
-        n=40, r=2, offsets=[-0.3, 0.3], shares=[0.5], starts=["tailored", "random-spectral", "clique"]
-    ),
-}
-
-
-@pytest.fixture(scope="module")
-def results():
-    found = {name: EXPERIMENTS[name](trials=2, rng=0, **sizes) for name, sizes in TINY.items()}
-    claims = EXPERIMENTS["table-claims"]
-    found["table-claims"] = claims.conclude(claims.sizes(quick=True), [], found)
-    return found
 
 
 def unrelu_reproduce(*arguments, cwd, **options):
@@ -79,206 +49,6 @@ def log_lines(folder):
     return path.read_bytes().splitlines(keepends=True) if path.exists() else []
 
 
-# Each experiment
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_result_is_whole(results, name):
-    result = results[name]
-    assert isinstance(result, Result)
-    assert result.name == name
-    assert result.tables
-    for table in result.tables:
-        assert table.rows
-        assert all(len(row) == len(table.columns) for row in table.rows)
-    assert all(judgement.verdict in ("reproduced", "better", "not reproduced") for judgement in result.judgements)
-    assert all(judgement.measured for judgement in result.judgements)
-    if name.startswith("figure"):
-        assert result.pictures
-
-
-@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name.startswith("figure")])
-def test_figures_have_labelled_axes(results, name):
-    for picture in results[name].pictures:
-        axes = picture.draw().axes
-        assert axes
-        assert any(ax.get_xlabel() for ax in axes)
-        assert any(ax.get_ylabel() or ax.get_yticklabels() for ax in axes)
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_each_is_a_function_of_trials_and_rng_with_an_example(name):
-    function = getattr(unrelu.experiments, name.replace("-", "_"))
-    assert list(inspect.signature(function).parameters)[:2] == ["trials", "rng"]
-    assert f">>> from unrelu.experiments import {name.replace('-', '_')}" in inspect.getdoc(type(function))
-
-
-def test_every_printed_number_and_claim_is_judged_by_an_experiment(results):
-    judged = {judgement.key for result in results.values() for judgement in result.judgements}
-    known = {**printed()["numbers"], **printed()["claims"]}
-    # The rank at which GD breaks down is printed for n = 200 only.
-    assert set(known) - judged == {"rank/breakdown"}
-    assert judged <= set(known)
-
-
-def test_nothing_is_turned_down_without_a_reason(results, monkeypatch):
-    def doubted(key, holds, measured, **words):
-        return judge_claim(key, False, measured, **words)
-
-    for name, result in results.items():
-        experiment = EXPERIMENTS[name]
-        assert all(j.why for j in result.judgements if j.verdict == "not reproduced"), name
-        modules = [type(experiment).__module__, type(experiment).__module__ + "_verdicts"]
-        judging = [sys.modules[m] for m in modules if hasattr(sys.modules.get(m), "judge_claim")]
-        if not judging:
-            continue
-        for module in judging:
-            monkeypatch.setattr(module, "judge_claim", doubted)
-        again = experiment.conclude(result.sizes, result.rows, {})
-        assert {j.verdict for j in again.judgements if j.prose} == {"not reproduced"}
-        for judgement in again.judgements:
-            # The speed of a method is explained where it is off, and here it may not be.
-            if judgement.verdict == "not reproduced" and not judgement.key.startswith("methods/"):
-                assert judgement.why, judgement.key
-
-
-def test_no_text_of_a_figure_is_cut_off(results):
-    for result in results.values():
-        for picture in result.pictures:
-            drawn = picture.draw()
-            drawn.draw_without_rendering()
-            canvas, ink = drawn.bbox, drawn.get_tightbbox().transformed(drawn.dpi_scale_trans)
-            assert ink.x0 >= canvas.x0 - 1, picture.name
-            assert ink.y0 >= canvas.y0 - 1, picture.name
-            assert ink.x1 <= canvas.x1 + 1, picture.name
-            assert ink.y1 <= canvas.y1 + 1, picture.name
-
-
-def test_claims_are_the_verdicts_of_the_others(results):
-    (table,) = results["table-claims"].tables
-    where = table.columns.index("experiment")
-    assert {row[where] for row in table.rows} >= {"figure-landscape", "figure-methods", "table-noise", "figure-basin"}
-    needed = {other.name for other in EXPERIMENTS["table-claims"].needs}
-    assert needed == {n for n, e in EXPERIMENTS.items() if not e.extra} - {"table-claims"}
-
-
-def test_same_seed_same_trials_and_other_seed_others(results):
-    sizes = TINY["figure-landscape"]
-    again = EXPERIMENTS["figure-landscape"](trials=2, rng=0, **sizes)
-    assert again.rows == results["figure-landscape"].rows
-    other = EXPERIMENTS["figure-landscape"](trials=2, rng=np.random.default_rng(5), **sizes)
-    assert other.rows[0]["seed"] != again.rows[0]["seed"]
-
-
-def test_the_tailored_start_with_scaled_columns_recovers(results):
-    rows = [r for r in results["table-initialisation"].rows if r["start"] == "tailored" and r["scaled"]]
-    assert len(rows) == 6
-    for row in rows:
-        # Against the noisy M the error is that of the noise, 60 σ/‖M‖ or so at this size; without noise, nothing.
-        assert row["gamma"] < (1e-8 if row["sigma"] == 0 else row["sigma"])
-        assert row["alpha"] <= 1e-6
-        assert row["alpha_true"] <= 1e-6
-        assert row["iterations_true"] <= row["iterations"]
-        assert row["gamma_true"] >= row["gamma"] * 0.99
-
-
-def test_printed_reading_of_the_start_has_orthonormal_columns_and_scaled_ones_do_not():
-    X = unrelu.data.planted.planted(30, 2, rng=1).matrix
-    X = np.where(X >= 0, X, np.nan)
-    plain, cpu = paper_start("tailored", X, 2, 0, scaled=False)
-    np.testing.assert_allclose(plain.T @ plain, np.eye(2), atol=1e-12)
-    assert cpu >= 0
-    scaled, _ = paper_start("tailored", X, 2, 0, scaled=True)
-    assert np.linalg.norm(scaled) > 2
-    with_data, _ = paper_start("random-imputation", X, 2, 0, scaled=False)
-    without, _ = paper_start("random-spectral", X, 2, 0, scaled=False)
-    Y = np.random.default_rng(0).standard_normal((30, 2))
-    np.testing.assert_allclose(without @ without.T @ Y, Y, atol=1e-10)  # the span of Y, of which the data are no part
-    assert np.linalg.norm(with_data @ with_data.T @ Y - Y) > 0.1
-
-
-def test_descent_is_the_papers_iteration():
-    made = unrelu.data.planted.planted(25, 2, rng=3)
-    X = np.where(made.matrix >= 0, made.matrix, np.nan)
-    start = np.random.default_rng(4).standard_normal((25, 2))
-    found = descend(Observations.of(X), start, truth=made.matrix, most=3, step=0.5)
-    seen = ~np.isnan(X)
-    step = 0.5 / max(np.abs(np.linalg.eigvalsh(np.where(seen, X, 0))).max(), np.linalg.norm(start, 2) ** 2)
-    U = start.copy()
-    for t in range(4):
-        Z = np.where(seen, U @ U.T - made.matrix, 0)
-        gradient = 0.5 * (Z + Z.T) @ U
-        assert found.gradient[t] == pytest.approx(np.linalg.norm(gradient), rel=1e-3)
-        assert found.error[t] == pytest.approx(
-            np.linalg.norm(U @ U.T - made.matrix) / np.linalg.norm(made.matrix), rel=1e-3
-        )
-        U = U - step * gradient
-
-
-def test_every_method_of_the_paper_is_there_and_recovers(results):
-    rows = results["figure-methods"].rows
-    assert {r["method"] for r in rows} == {
-        "default", "gd", "gd-slow", "admm", "admm-ball", "admm-printed", "scaled-gd", "pam", "momentum-pam", "gnmr"
-    }  # fmt: skip
-    error = {r["method"]: r["error"] for r in rows if r["sigma"] > 0}
-    assert 0 < error["admm-printed"] < 0.9 * error["admm-ball"]
-    exact = {r["method"]: r["error"] for r in rows if r["sigma"] == 0}
-    assert exact["default"] < 1e-10
-    assert exact["gd"] < 1e-4
-    assert all(r["cpu"] > 0 for r in rows)
-    path = next(r["path"] for r in rows if r["method"] == "default")
-    assert len(path["cpu"]) == len(path["clean"]) > 0
-    assert path["cpu"] == sorted(path["cpu"])
-
-
-def test_the_counting_limit_is_where_unknowns_meet_entries():
-    for n, pairs in ((200, 10150), (37, 500)):
-        r = counting_limit(n, pairs)
-        assert n * r - r * (r - 1) / 2 == pytest.approx(pairs)
-
-
-def test_default_recovers_below_the_counting_limit_and_not_above(results):
-    errors = {(r["r"], r["method"]): r["error"] for r in results["figure-rank"].rows}
-    assert errors[2, "default"] < 1e-10
-    assert errors[13, "default"] > 1e-3
-
-
-def test_same_orthant_is_seen_and_the_opposite_one_never(results):
-    for row in results["figure-observed"].rows:
-        assert [row["seen"][f"{k}{k}"] for k in range(4)] == [1.0] * 4
-        assert row["seen"]["20"] == row["seen"]["31"] == 0.0
-        assert sum(row["sizes"]) == 60
-
-
-def test_conditions_stop_holding_just_past_the_largest_threshold(results):
-    for row in results["figure-sectors"].rows:
-        assert row["failed"][0] == row["failed"][1] == []
-        assert row["failed"][2]
-        assert row["printed"] <= row["limit"]
-
-
-def test_noise_has_slope_one_and_the_bound_holds(results):
-    judged = {j.key: j for j in results["table-noise"].judgements}
-    assert judged["noise/slope"].verdict == "reproduced"
-    rows = results["table-noise"].rows
-    ratio = [r["error"] / r["noise"] for r in rows]
-    assert max(ratio) / min(ratio) < 3
-    assert all(r["error"] <= r["bound"] for r in rows if r["bound"] is not None)
-
-
-def test_starts_close_to_the_truth_succeed(results):
-    near = [r for r in results["figure-basin"].rows if r["distance"] == 0.01]
-    assert len(near) == 4
-    assert all(r["error"] < 1e-6 and 0 < r["rate"] < 1 and r["curvature"] > 0 for r in near)
-    assert all(0 < r["radius"] < 1 for r in near)
-
-
-def test_rank_one_never_satisfies_the_second_assumption(results):
-    rows = results["table-assumptions"].rows
-    assert not any(r["second"] or r["some"] for r in rows if r["r"] == 1)
-    assert all(r["second"] for r in rows if (r["n"], r["r"]) == (120, 2))
-
-
 # Small parts
 
 
@@ -292,11 +62,60 @@ def test_curves_keep_both_ends():
     assert curves(gamma=np.arange(3.0))["iteration"] == [0, 1, 2]
 
 
-def test_trials_as_csv_have_a_line_per_point_of_a_curve():
-    rows = [{"seed": 1, "series": {"t": [0, 1], "x": [5.0, 6.0]}}, {"seed": 2, "list": [1, 2]}]
-    assert trials_csv(rows).splitlines() == ["seed,list,t,x", "1,,0,5.0", "1,,1,6.0", "2,1 2,,"]
+cells = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+# A column is named by a word, and what it holds may look like anything.
+NAMES = st.text("abcdefghijklm_*γ²", min_size=1, max_size=6).filter(
+    lambda name: name not in ("seconds", "series", "trial")
+)
+
+
+@given(st.lists(st.dictionaries(NAMES, cells, min_size=1, max_size=4), min_size=1, max_size=4))
+def test_trials_are_read_back_as_they_were_written(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("trials")
+    (folder / TRIALS).write_text(trials_csv(rows, [0.5] * len(rows)), encoding="utf-8")
+    assert read_trials(folder) == [(row, 0.5) for row in rows]
+
+
+def test_curves_have_a_line_per_point_and_come_back(tmp_path):
+    rows = [{"seed": 1, "series": {"t": [0, 1], "x": [5.0, None]}}, {"seed": 2, "list": [1, 2]}]
+    (tmp_path / TRIALS).write_text(trials_csv(rows))
+    (tmp_path / CURVES).write_text(curves_csv(rows))
+    assert trials_csv(rows).splitlines() == ["seed,list,seconds", "1,,0", '2,"[1, 2]",0']
+    assert curves_csv(rows).splitlines() == ["trial,t,x", "0,0,5.0", "0,1,null"]
+    assert [row for row, _ in read_trials(tmp_path)] == rows
     assert csv_text(["a"], [["x,y"]]) == 'a\n"x,y"\n'
+    assert curves_csv(rows[1:]) == trials_csv([]) == ""
     assert Table.of("name", "caption", []).columns == ()
+
+
+def test_files_that_are_not_whole_are_no_trials(tmp_path):
+    assert read_trials(tmp_path) == []
+    (tmp_path / TRIALS).write_text("seed,error\n0,0.5\n")  # no seconds: another file
+    assert read_trials(tmp_path) == []
+    (tmp_path / TRIALS).write_text("seed,seconds\n0,0.5\n")
+    (tmp_path / CURVES).write_text("trial,t\n7,1\n")  # of a trial that is not there
+    assert read_trials(tmp_path) == []
+
+
+def test_a_run_goes_on_from_the_csv_files_alone(tmp_path):
+    options = dict(quick=True, jobs=1)
+    folder = reproduce(["figure-orthants", "figure-landscape"], tmp_path / "out", trials=2, **options).folder
+    (folder / "trials.jsonl").unlink()
+    (folder / "figure-landscape" / "section.json").unlink()
+    before = (folder / "figure-landscape" / TRIALS).read_text()
+    again = reproduce(["figure-landscape", "figure-orthants"], folder, trials=2, **options)
+    assert again.run == 0
+    assert (folder / "figure-landscape" / TRIALS).read_text() == before
+    more = reproduce(["figure-orthants"], folder, trials=3, **options)
+    assert (more.run, more.kept) == (1, 2)
+    mark = folder / "reproduction.json"
+    mark.write_text(mark.read_text().replace("edition", "an older edition"))
+    (folder / "trials.jsonl").unlink()
+    assert reproduce(["figure-orthants"], folder, trials=2, **options).run == 2
 
 
 def test_names_come_in_the_order_of_the_paper_with_what_they_need():
@@ -571,6 +390,27 @@ def test_bad_input_is_a_sentence(tmp_path, options, words):
         reproduce(options.pop("names"), tmp_path / options.pop("folder"), quick=True, **options)
 
 
+DOCS = Path(__file__).parents[2] / "docs" / "reproduce.md"
+
+
 def test_the_doc_page_has_a_row_for_every_experiment():
-    page = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text()
-    assert set(re.findall(r"^\| `([a-z-]+)` \|", page, flags=re.MULTILINE)) == set(EXPERIMENTS)
+    page = DOCS.read_text(encoding="utf-8")
+    table = page[page.index("## What there is") : page.index("## The ledger of settings")]
+    assert re.findall(r"^\| `([a-z-]+)` \|", table, flags=re.MULTILINE) == list(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_ledger_and_the_rules_of_the_docs_are_those_of_the_code(part):
+    page = DOCS.read_text(encoding="utf-8")
+    assert into(page, part) == page, f"python -m unrelu.experiments {part} --into docs/reproduce.md"
+
+
+def test_the_ledger_names_every_method_and_figure():
+    lines = list(every_setting())
+    assert {name for name, _ in lines} >= {name for name, e in EXPERIMENTS.items() if e.needs == () and not e.extra} - {
+        "table-errata"
+    }
+    assert {"GD", "ADMM", "PAM", "MPAM", "GNMR", "ScaledGD"} <= {setting.method for _, setting in lines}
+    # The step of gradient descent is the same set wherever it is judged, or a part of it.
+    steps = {s.value for _, s in lines if (s.method, s.name, s.origin) == ("GD", "step", "inferred")}
+    assert all(set(value.split(", ")) <= {f"{step:g}" for step in STEPS} for value in steps)

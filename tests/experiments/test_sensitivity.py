@@ -106,7 +106,7 @@ def test_an_added_loss_gets_its_panels_and_lines(monkeypatch):
     few = {**SMALL, "sigmas": [0.1], "shares": [], "starts": ["clique"], "losses": ["observed", "told noise"]}
     result = figure_sensitivity(trials=1, rng=0, **few)
     assert {row["loss"] for row in result.rows} == {"observed", "told noise"}
-    titles = [ax.get_title() for ax in result.pictures[0].draw().axes]
+    titles = [ax.get_title() for ax in result.pictures[0].draw(False).axes]
     assert titles.count("loss told noise") == 2
 
 

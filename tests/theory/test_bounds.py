@@ -79,10 +79,11 @@ def test_lemma_2_for_any_rank(pair):
     assert quotient_distance(U, V) <= lemma_2(U, V) * SLACK + 1e-12 * np.linalg.norm(V)
 
 
-def test_lemma_2_as_printed_is_false():
+def test_lemma_2_as_printed_is_false_where_a_factor_is_zero():
     U, V = np.array([[0.5], [0.0]]), np.zeros((2, 1))
     gap = np.linalg.norm(U @ U.T - V @ V.T)
     printed = (0.5**2 + 0.0) / 0.5**2 * gap
+    assert lemma_2(U, V, printed=True) == printed
     assert quotient_distance(U, V) > printed
     assert quotient_distance(U, V) == lemma_2(U, V) == 0.5
     assert lemma_2(V, V) == 0

@@ -29,12 +29,17 @@ __all__ = [
     "figure_rank",
     "figure_sectors",
     "figure_sensitivity",
+    "figure_threshold",
     "table_assumptions",
     "table_claims",
+    "table_errata",
     "table_families",
     "table_initialisation",
     "table_noise",
+    "table_open_problems",
+    "table_ordering",
     "table_scaling",
+    "table_theorems",
 ]
 
 figure_landscape = EXPERIMENTS["figure-landscape"]
@@ -51,5 +56,10 @@ figure_basin = EXPERIMENTS["figure-basin"]
 table_noise = EXPERIMENTS["table-noise"]
 table_scaling = EXPERIMENTS["table-scaling"]
 table_claims = EXPERIMENTS["table-claims"]
+figure_threshold = EXPERIMENTS["figure-threshold"]
+table_theorems = EXPERIMENTS["table-theorems"]
+table_errata = EXPERIMENTS["table-errata"]
+table_ordering = EXPERIMENTS["table-ordering"]
+table_open_problems = EXPERIMENTS["table-open-problems"]
 table_families = EXPERIMENTS["table-families"]
 figure_sensitivity = EXPERIMENTS["figure-sensitivity"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,27 @@ from unrelu.base.errors import CompletionWarning, InputError, is_integer
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Cell", "Experiment", "Judgement", "Picture", "Result", "Row", "Sizes", "Table", "Task", "seed_of"]
+__all__ = [
+    "EDITION",
+    "Cell",
+    "Experiment",
+    "Judgement",
+    "Picture",
+    "Result",
+    "Row",
+    "Setting",
+    "Sizes",
+    "Table",
+    "Task",
+    "numbers",
+    "seed_of",
+]
+
+# Raised when trials of some experiment begin to measure something else; those of another edition are run again.
+EDITION = 2
+# A trial's numbers are kept to so many digits, in the log, in the CSV files and for the verdicts alike: what the files
+# say is then all there is, and whoever judges them again comes to the same verdicts.
+DIGITS = 7
 
 # Everything a trial depends on, as JSON can say it; a trial is told apart from others by this alone.
 Task = dict[str, Any]
@@ -44,19 +64,37 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure that is drawn when it is asked for."""
+    """A figure that is drawn when it is asked for: wide, or for a phone with its panels below each other."""
 
     name: str
     caption: str
-    draw: Callable[[], Figure]
+    draw: Callable[[bool], Figure]  # True: narrow
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A line of the ledger: with which value something ran, and where the value comes from.
+
+    ``origin`` is ``printed`` (the paper states it), ``inferred`` (from what the paper prints; ``how`` says from what)
+    or ``ours`` (the paper is silent; ``how`` says why this value).
+    """
+
+    method: str
+    name: str
+    value: str
+    origin: str
+    how: str = ""
 
 
 @dataclass(frozen=True)
 class Judgement:
     """One claim of the paper beside what was measured.
 
-    ``verdict`` is ``reproduced``, ``better`` or ``not reproduced``; ``why`` is empty unless it needs saying.
-    ``prose`` is True for what the paper says in words, False for a number in a table.
+    Made by :mod:`unrelu.experiments.rules`, never by hand. ``case`` tells several of the same claim apart. ``rule`` is
+    the name of the rule. ``rests`` names the settings that the paper does not state and on which the verdict rests;
+    each is a line of the experiment's ledger. ``ours`` is True for a claim about this library. ``near`` is True where
+    odd and even trials, judged apart, do not agree. ``prose`` is True for what the paper says in words, False for a
+    number that it prints.
     """
 
     key: str
@@ -67,6 +105,11 @@ class Judgement:
     verdict: str
     why: str = ""
     prose: bool = False
+    case: str = ""
+    rule: str = ""
+    rests: tuple[str, ...] = ()
+    ours: bool = False
+    near: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,25 +129,26 @@ class Result:
     notes: tuple[str, ...] = field(default=())
     says: tuple[str, ...] = field(default=())
 
-    def counts(self) -> dict[str, int]:
-        """How many claims got which verdict."""
+    def counts(self, *, ours: bool = False) -> dict[str, int]:
+        """How many claims got which verdict: of the paper's, or of those about this library."""
         found: dict[str, int] = {}
         for judgement in self.judgements:
-            found[judgement.verdict] = found.get(judgement.verdict, 0) + 1
+            if judgement.ours is ours:
+                found[judgement.verdict] = found.get(judgement.verdict, 0) + 1
         return found
 
 
 class Experiment:
     """One table or figure of the paper. Calling it runs it in this process.
 
-    Subclasses say what a trial is (:meth:`trial`), which there are (:meth:`tasks`), and what follows from all of them
-    (:meth:`conclude`). A trial depends on its task alone, so that trials may run in any order and in any process.
+    Subclasses say what a trial is (:meth:`trial`), which there are (:meth:`tasks`), with which settings they run
+    (:meth:`ledger`), what the trials say of each claim (:meth:`judge`), and what there is to show (:meth:`conclude`). A
+    trial depends on its task alone, so that trials may run in any order and in any process.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     where: ClassVar[str]  # in the paper
-    setting: ClassVar[str]
     full: ClassVar[Sizes]
     quick: ClassVar[Sizes]
     extra: ClassVar[bool] = False  # not of the paper, and not part of "all"
@@ -122,6 +166,14 @@ class Experiment:
             raise InputError(f"{self.name} has no size {unknown[0]!r}; it has {', '.join(sorted(chosen))}")
         return {**chosen, **others}
 
+    def setting(self, sizes: Sizes) -> str:
+        """What was run, in words: the heading says the sizes of this run, never those of another."""
+        raise NotImplementedError
+
+    def ledger(self, sizes: Sizes) -> tuple[Setting, ...]:
+        """The settings of every method that runs here, and where they come from."""
+        return ()
+
     def tasks(self, sizes: Sizes) -> list[Task]:
         """Every trial of a run."""
         raise NotImplementedError
@@ -133,6 +185,21 @@ class Experiment:
     def trial(self, task: Task) -> Row:
         """Run one trial. The result is what JSON can say."""
         raise NotImplementedError
+
+    def judge(self, sizes: Sizes, rows: Sequence[Row]) -> Sequence[Judgement]:
+        """What the trials say of each claim, by the rules. Any sample may come, also an empty one."""
+        return ()
+
+    def judged(self, sizes: Sizes, rows: Sequence[Row]) -> tuple[Judgement, ...]:
+        """The verdicts, with those marked on which odd and even trials, judged apart, do not agree."""
+        halves = [
+            {(j.key, j.case): j.verdict for j in self.judge(sizes, [r for r in rows if r.get("seed", odd) % 2 == odd])}
+            for odd in (0, 1)
+        ]
+        return tuple(
+            replace(j, near=len({half.get((j.key, j.case), j.verdict) for half in halves} | {j.verdict}) > 1)
+            for j in self.judge(sizes, rows)
+        )
 
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
         """Tables, pictures and verdicts from all trials (and from the experiments it ``needs``)."""
@@ -172,7 +239,20 @@ class Experiment:
         """One trial without warnings: that a row could not be placed is part of what is measured."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CompletionWarning)
-            return self.trial(task)
+            return _kept(self.trial(task))
+
+
+def _kept(value: Any) -> Any:
+    """A trial's finding with its numbers to the digits that are kept."""
+    if isinstance(value, Mapping):
+        return {name: _kept(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_kept(entry) for entry in value]
+    if isinstance(value, (float, np.floating)):
+        return float(f"{value:.{DIGITS - 1}e}")
+    if isinstance(value, np.bool_):
+        return bool(value)
+    return int(value) if isinstance(value, np.integer) else value
 
 
 def seed_of(rng: Any) -> int:

@@ -9,10 +9,35 @@ import numpy as np
 
 from unrelu.data.observations import Observations
 from unrelu.data.sampling import relu
-from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
-from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_line
-from unrelu.experiments.judging import judge_claim
-from unrelu.experiments.solve import descend, instance, off
+from unrelu.experiments import rules
+from unrelu.experiments.base import (
+    Cell,
+    Experiment,
+    Judgement,
+    Picture,
+    Result,
+    Row,
+    Setting,
+    Sizes,
+    Table,
+    Task,
+    numbers,
+)
+from unrelu.experiments.drawing import LOOKS, legend_below, panels, quartile_line
+from unrelu.experiments.solve import (
+    LINEAR,
+    RECOVERED,
+    STEP,
+    STEPS,
+    descend,
+    instance,
+    off,
+    over_steps,
+    steadiness,
+    step_name,
+    step_setting,
+    value_of,
+)
 from unrelu.model.factors import align
 from unrelu.theory.bounds import convexity_radius
 from unrelu.theory.geometry import Landscape, curvature
@@ -22,9 +47,12 @@ if TYPE_CHECKING:
 
 __all__ = ["FigureBasin"]
 
-RECOVERED = 1e-6
 # A random direction hardly hides U*; the way to another Gaussian factor leads to a random start.
-TOWARDS = {"noise": "random direction", "factor": "towards another factor"}
+TOWARDS = {"noise": "random", "factor": "to another factor"}
+# Of the true gradient. The paper states it for Table 1, of the gradient as printed.
+STOP = 5e-7
+# At the nearest distance the curvature is that of U* to within this share.
+NEAR = 0.9
 
 
 class FigureBasin(Experiment):
@@ -34,169 +62,265 @@ class FigureBasin(Experiment):
     --------
     >>> from unrelu.experiments import figure_basin
     >>> result = figure_basin(trials=1, rng=0, n=40, r=2, distances=[0.01])
-    >>> [(row[0], f"{row[2]} of {row[3]}") for row in result.tables[0].rows]
-    [('random direction', '1 of 1'), ('towards another factor', '1 of 1')]
+    >>> result.tables[0].rows[0][:3], result.tables[0].rows[1][:3]
+    (('random', 0.01, '1 1 1 of 1'), ('to another factor', 0.01, '1 1 1 of 1'))
     """
 
     name = "figure-basin"
     title = "Close enough, and at a linear rate"
     where = "Sections 1.1 and 4.2, Theorem 2 (no figure in the paper)"
-    setting = "noiseless, n = 200, r = 5, start at a given distance from U* in either of two directions"
     full: ClassVar[Sizes] = {
-        "trials": 20,
+        "trials": 40,
+        "far": 20,
         "n": 200,
         "r": 5,
-        "distances": [0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0],
+        "distances": [0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0],
         "most": 5000,
     }
     quick: ClassVar[Sizes] = {"trials": 3, "n": 100, "r": 3, "distances": [0.001, 0.1, 0.3, 0.5, 0.8, 1.25, 2.0]}
 
+    def setting(self, sizes: Sizes) -> str:
+        """The sizes; far from U* fewer matrices are run."""
+        far = min(sizes["far"], sizes["trials"])
+        return (
+            f"noiseless, n = {sizes['n']}, r = {sizes['r']}, start at a given distance from U* in either of two "
+            f"directions; {sizes['trials']} matrices at the nearest distance, {far} beyond, each at {len(STEPS)} steps"
+        )
+
+    def ledger(self, sizes: Sizes) -> tuple[Setting, ...]:
+        """The paper runs nothing of this kind."""
+        return (
+            step_setting("GD"),
+            Setting("GD", "start", "U* + d ‖U*‖_F × direction", "ours", "how close is close enough is not stated"),
+            Setting("GD", "cap", f"{sizes['most']}", "ours", "5000 is printed for Table 1"),
+            Setting("GD", "stop", f"‖∇F‖_F ≤ {STOP:g}", "ours", "1e-6 of twice ∇F is printed for Table 1"),
+            Setting("GD", "recovered", f"error < {RECOVERED:g}", "ours", "runs that arrive end at about 1e-9"),
+            Setting("data", "n, r", f"{sizes['n']}, {sizes['r']}", "ours", "200 and 5 are those of Table 1"),
+            Setting(
+                "data", "nearest", f"{min(sizes['distances'], default=0):g} ‖U*‖_F", "ours", "the theorems are local"
+            ),
+        )
+
     def tasks(self, sizes: Sizes) -> list[Task]:
-        """One per distance and matrix."""
+        """One per direction, distance and matrix; every step is run in it."""
         fixed = {name: sizes[name] for name in ("n", "r", "most")}
         return [
-            {**fixed, "distance": distance, "towards": towards, "seed": sizes["rng"] + trial}
+            {**fixed, "towards": towards, "distance": distance, "seed": sizes["rng"] + trial}
             for towards in TOWARDS
             for distance in sizes["distances"]
-            for trial in range(sizes["trials"])
+            for trial in range(_matrices(sizes, distance))
         ]
 
     def cost(self, task: Task) -> float:
         """Seconds, roughly."""
-        return 0.2
+        return 0.25 + 0.7 * float(task["distance"])
 
     def trial(self, task: Task) -> Row:
-        """One run, the curvature at its start, and the neighbourhood of its planted factor."""
+        """A run for each step, the curvature at their start, and the neighbourhood of the planted factor."""
         made = instance(task)
         X = relu(made.matrix)
+        seen = Observations.of(X)
         direction = np.random.default_rng([task["seed"], 23]).standard_normal(made.factor.shape)
         if task["towards"] == "factor":
             direction = align(direction, made.factor) - made.factor
         size = float(np.linalg.norm(made.factor))
         start = made.factor + task["distance"] * size * direction / np.linalg.norm(direction)
-        found = descend(Observations.of(X), start, truth=made.matrix, most=task["most"], step=1.0)
         gamma = curvature(~np.isnan(X), made.factor).gamma
-        return {
-            "error": off(found.factor, made.factor),
-            "rate": _rate(found.error),
-            "iterations": found.iterations,
-            "curvature": Landscape.of(Observations.of(X), task["r"]).smallest_eigenvalue(start),
+        row: Row = {
+            "curvature": Landscape.of(seen, task["r"]).smallest_eigenvalue(start),
             "gamma": gamma,
             "radius": convexity_radius(made.factor, gamma) / size,
         }
+        for step in STEPS:
+            found = descend(seen, start, truth=made.matrix, step=step, gradient=STOP, most=task["most"])
+            row[f"error {step:g}"] = off(found.factor, made.factor)
+            row[f"even {step:g}"] = steadiness(found.error)
+            row[f"factor {step:g}"] = _factor(found.error)
+        return row
+
+    def judge(self, sizes: Sizes, rows: Sequence[Row]) -> list[Judgement]:
+        """What depends on the step is judged at each."""
+        return [
+            over_steps(lambda step: _close(sizes, rows, step)),
+            over_steps(lambda step: _linear(rows, step)),
+            _convex(sizes, rows),
+        ]
 
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
         """The figure, and up to which distance every run succeeds."""
         lines: list[dict[str, Cell]] = []
         for towards, distance in [(t, d) for t in TOWARDS for d in sizes["distances"]]:
-            group = [r for r in rows if (r["towards"], r["distance"]) == (towards, distance)]
-            good = [r for r in group if r["error"] < RECOVERED]
+            group = _at(rows, towards, distance)
+            counts = " ".join(str(sum(_recovered(r, step) for r in group)) for step in STEPS)
+            factors = numbers([r for r in group if _recovered(r, STEP)], f"factor {STEP:g}")
             lines.append(
                 {
                     "direction": TOWARDS[towards],
-                    "distance / ‖U*‖_F": distance,
-                    "recovered": len(good),
-                    "of": len(group),
-                    "median rate": float(np.median(numbers(good, "rate"))) if numbers(good, "rate") else None,
-                    "median iterations": float(np.median(numbers(group, "iterations"))),
-                    "convex at the start": sum(r["curvature"] > 0 for r in group),
-                    "smallest curvature": min(r["curvature"] for r in group),
+                    "distance": distance,
+                    "recovered": f"{counts} of {len(group)}",
+                    "factor": float(np.median(factors)) if factors else None,
+                    "convex": f"{sum(value_of(r, 'curvature') > 0 for r in group)} of {len(group)}",
+                    "curvature": min(numbers(group, "curvature"), default=None),
                 }
             )
-        sure = min(
-            _reach([line for line in lines if line["direction"] == name], "recovered") for name in TOWARDS.values()
-        )
-        radius = float(np.median(numbers(rows, "radius")))
+        steps = ", ".join(f"{step:g}" for step in STEPS)
+        radius = _radius(rows)
         return Result(
             self.name,
             sizes,
             tuple(rows),
-            tables=(Table.of(self.name, "By the distance of the start. A rate is the factor per iteration.", lines),),
+            tables=(
+                Table.of(
+                    self.name,
+                    f"By the distance of the start from U*, over ‖U*‖_F: runs recovered at the steps {steps}; median "
+                    f"factor per iteration by which the error shrinks at {STEP:g}; starts where the Hessian is "
+                    "positive definite on the quotient; smallest curvature.",
+                    lines,
+                ),
+            ),
             pictures=(
                 Picture(
                     self.name,
-                    "Left: share of runs that reach the planted matrix, and of starts where the Hessian is positive "
+                    "First: share of runs that reach the planted matrix, and of starts where the Hessian is positive "
                     "definite on the quotient. The vertical line is the neighbourhood that Theorem 2's γ proves. "
-                    "Right: factor by which the error shrinks per iteration, median and quartiles.",
-                    lambda: _draw(sizes, rows, radius),
+                    "Second: factor by which the error shrinks per iteration, median and quartiles. Drawn is "
+                    f"{step_name(STEP)}.",
+                    lambda narrow: _draw(sizes, rows, radius, narrow=narrow),
                 ),
             ),
-            judgements=(
-                judge_claim(
-                    "basin/close",
-                    sure > 0,
-                    f"every run succeeds up to a distance of {sure:g} ‖U*‖_F; proved up to {radius:.2g} ‖U*‖_F",
-                    otherwise=f"some run from {min(sizes['distances']):g} ‖U*‖_F, the nearest tried, goes astray",
-                ),
-                _linear(rows),
-                _convex(rows),
-            ),
+            judgements=self.judged(sizes, rows),
         )
 
 
-def _linear(rows: Sequence[Row]) -> Judgement:
-    """At a linear rate the second half of the iterations shrinks the error as the first does; a power of t does not."""
-    good = [r for r in rows if r["error"] < RECOVERED and r["rate"] is not None]
-    rates = numbers(good, "rate")
-    worst = max((r["rate"] ** (r["iterations"] / 2) for r in good), default=1.0)
-    low, high = min(rates, default=np.nan), max(rates, default=np.nan)
-    return judge_claim(
+def _matrices(sizes: Sizes, distance: float) -> int:
+    """All matrices at the nearest distance, on which the claims rest; fewer beyond."""
+    nearest = distance == min(sizes["distances"])
+    return int(sizes["trials"] if nearest else min(sizes["far"], sizes["trials"]))
+
+
+def _at(rows: Sequence[Row], towards: str, distance: float) -> list[Row]:
+    return [r for r in rows if (r["towards"], r["distance"]) == (towards, distance)]
+
+
+def _recovered(row: Row, step: float) -> bool:
+    return value_of(row, f"error {step:g}") < RECOVERED
+
+
+def _radius(rows: Sequence[Row]) -> float:
+    found = numbers(rows, "radius")
+    return float(np.median(found)) if found else float("nan")
+
+
+def _by_matrix(rows: Sequence[Row]) -> list[list[Row]]:
+    """The runs on one matrix are not independent: a matrix counts once."""
+    return [[r for r in rows if r["seed"] == seed] for seed in sorted({r["seed"] for r in rows})]
+
+
+def _nearest(sizes: Sizes, rows: Sequence[Row]) -> list[list[Row]]:
+    least = min(sizes["distances"], default=0.0)
+    return _by_matrix([r for r in rows if r["distance"] == least])
+
+
+def _close(sizes: Sizes, rows: Sequence[Row], step: float) -> Judgement:
+    matrices = _nearest(sizes, rows)
+    good = sum(all(_recovered(r, step) for r in group) for group in matrices)
+    reach = min(_reach(sizes, rows, towards, step) for towards in TOWARDS)
+    nearest = min(sizes["distances"], default=0.0)
+    return rules.always(
+        "basin/close",
+        good,
+        len(matrices),
+        f"from {nearest:g} ‖U*‖_F {good} of {len(matrices)} matrices in both directions; every run succeeds up to "
+        f"{reach:g} ‖U*‖_F, proved is {_radius(rows):.2g} ‖U*‖_F",
+        otherwise=f"some run from {nearest:g} ‖U*‖_F, the nearest tried, goes astray or is cut off",
+        rests=("step", "nearest", "recovered"),
+    )
+
+
+def _linear(rows: Sequence[Row], step: float) -> Judgement:
+    """Of each matrix the geometric mean over its runs that arrive."""
+    arrived = [r for r in rows if _recovered(r, step)]
+    even = [_geometric_mean([value_of(r, f"even {step:g}") for r in group]) for group in _by_matrix(arrived)]
+    factors = numbers(arrived, f"factor {step:g}")
+    words = f"factor per iteration {min(factors):.3f} to {max(factors):.3f}, " if factors else ""
+    return rules.ratio(
         "basin/linear",
-        worst < 0.1,
-        f"factor per iteration {low:.3f} to {high:.3f} in {len(good)} runs; over the second half of its iterations "
-        f"every run shrinks its error to {worst:.2g} of what it was, or less",
-        otherwise="no run succeeded" if not good else "the second half of the iterations of some run gains little",
+        even,
+        *LINEAR,
+        f"{words}{len(arrived)} runs; decrease of log error in the third quarter of a run over that in the last",
+        otherwise="the decrease slows down",
+        why="a power of the iteration would give 1.41",
+        rests=("step", "recovered"),
     )
 
 
-def _convex(rows: Sequence[Row]) -> Judgement:
+def _geometric_mean(values: Sequence[float]) -> float:
+    """Not a number if one of the values has no logarithm."""
+    return float(np.exp(np.mean(np.log(values)))) if all(v > 0 for v in values) else float("nan")
+
+
+def _convex(sizes: Sizes, rows: Sequence[Row]) -> Judgement:
     """Theorem 2: the smallest eigenvalue of the Hessian on the quotient at U* is γ/2, and γ > 0."""
+    matrices = _nearest(sizes, rows)
+    good = sum(
+        all(value_of(r, "gamma") > 0 and value_of(r, "curvature") > NEAR * value_of(r, "gamma") / 2 for r in group)
+        for group in matrices
+    )
     gammas = numbers(rows, "gamma")
-    nearest = min(r["distance"] for r in rows)
-    near = [r["curvature"] / (r["gamma"] / 2) for r in rows if r["distance"] == nearest and r["gamma"] > 0]
-    return judge_claim(
+    near = [
+        value_of(r, "curvature") / (value_of(r, "gamma") / 2) for g in matrices for r in g if value_of(r, "gamma") > 0
+    ]
+    words = f"γ from {min(gammas):.3g} to {max(gammas):.3g}; " if gammas else ""
+    words += f"smallest curvature at the nearest starts {min(near):.3f} to {max(near):.3f} times γ/2; " if near else ""
+    return rules.always(
         "basin/convex",
-        min(gammas) > 0 and min(near, default=0.0) > 0.9,
-        f"γ from {min(gammas):.3g} to {max(gammas):.3g}; at {nearest:g} ‖U*‖_F the smallest curvature is "
-        f"{min(near, default=np.nan):.3f} to {max(near, default=np.nan):.3f} times γ/2",
-        otherwise="γ = 0 for some factor" if min(gammas) <= 0 else f"it changes much within {nearest:g} ‖U*‖_F",
+        good,
+        len(matrices),
+        f"{words}{good} of {len(matrices)} matrices",
+        otherwise=f"γ is not positive, or the curvature falls below {NEAR:g} γ/2",
+        rests=("nearest",),
     )
 
 
-def _rate(error: np.ndarray) -> float | None:
-    """The factor per iteration over the last half of a run that went down to rounding."""
-    useful = error[error > 1e-13]
-    half = useful[len(useful) // 2 :]
-    return float(np.exp(np.polyfit(np.arange(len(half)), np.log(half), 1)[0])) if len(half) > 2 else None
+def _factor(error: np.ndarray) -> float | None:
+    """The factor per iteration over the last half of a run."""
+    last = len(error) - 1
+    half = last // 2
+    if last < 8 or not error[half] > error[last] > 0:
+        return None
+    return float((error[last] / error[half]) ** (1 / (last - half)))
 
 
-def _reach(lines: Sequence[Mapping[str, Cell]], name: str) -> float:
-    """The largest distance up to which every run has the property."""
+def _reach(sizes: Sizes, rows: Sequence[Row], towards: str, step: float) -> float:
+    """The largest distance up to which every run succeeds."""
     reach = 0.0
-    for line in lines:
-        if line[name] != line["of"]:
+    for distance in sizes["distances"]:
+        group = _at(rows, towards, distance)
+        if not group or not all(_recovered(r, step) for r in group):
             break
-        reach = float(line["distance / ‖U*‖_F"] or 0.0)
+        reach = float(distance)
     return reach
 
 
-def _draw(sizes: Sizes, rows: Sequence[Row], radius: float) -> Figure:
-    drawn = figure(7.6, 4.0)
-    left, right = drawn.subplots(1, 2)
-    x = sizes["distances"]
+def _draw(sizes: Sizes, rows: Sequence[Row], radius: float, *, narrow: bool) -> Figure:
+    drawn, axes = panels(1, 2, narrow=narrow, height=2.7, extra=1.1 if narrow else 0.7)
+    left, right = axes[0]
     for k, (towards, words) in enumerate(TOWARDS.items()):
-        groups = [[r for r in rows if (r["towards"], r["distance"]) == (towards, d)] for d in x]
-        recovered = [np.mean([r["error"] < RECOVERED for r in group]) for group in groups]
-        convex = [np.mean([r["curvature"] > 0 for r in group]) for group in groups]
-        left.semilogx(x, recovered, label=f"GD reaches M*, {words}", **LOOKS[2 * k].line())
+        found = [(d, group) for d in sizes["distances"] if (group := _at(rows, towards, d))]
+        x = [d for d, _ in found]
+        arrived = [np.mean([_recovered(r, STEP) for r in group]) for _, group in found]
+        convex = [np.mean([value_of(r, "curvature") > 0 for r in group]) for _, group in found]
+        left.semilogx(x, arrived, label=f"reaches M*, {words}", **LOOKS[2 * k].line())
         left.semilogx(x, convex, label=f"convex at the start, {words}", **LOOKS[2 * k + 1].line(markerfacecolor="none"))
-        rates = [numbers([r for r in group if r["error"] < RECOVERED], "rate") for group in groups]
-        quartile_line(right, x, rates, LOOKS[2 * k], words)
-    left.axvline(radius, color="black", linestyle=":", label="proved neighbourhood")
-    left.set(xlabel="distance of the start, ‖U₀ − U*‖$_F$/‖U*‖$_F$", ylabel="share of runs", ylim=(-0.05, 1.05))
-    legend_below(drawn, left, 2)
+        factors = [numbers([r for r in group if _recovered(r, STEP)], f"factor {STEP:g}") for _, group in found]
+        quartile_line(right, x, factors, LOOKS[2 * k], words)
+    if np.isfinite(radius):
+        left.axvline(radius, color="black", linestyle=":", label="proved neighbourhood")
+    left.set(ylabel="share of runs", ylim=(-0.05, 1.05))
     right.set_xscale("log")
-    right.set(xlabel="distance of the start, ‖U₀ − U*‖$_F$/‖U*‖$_F$", ylabel="factor per iteration")
+    right.set(ylabel="factor per iteration")
     for ax in (left, right):
+        ax.set_xlabel("distance of the start, ‖U₀ − U*‖$_F$/‖U*‖$_F$")
         ax.grid(alpha=0.3)
+    legend_below(drawn, left, 2)
     return drawn

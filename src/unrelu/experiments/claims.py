@@ -1,4 +1,4 @@
-"""``table-claims``: every claim of the paper's prose in one line, with what was measured."""
+"""``table-claims``: every claim of the paper's prose in one line."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from unrelu.experiments.assumptions import TableAssumptions
 from unrelu.experiments.base import Cell, Experiment, Result, Row, Sizes, Table, Task
 from unrelu.experiments.basin import FigureBasin
 from unrelu.experiments.distances import FigureDistances
+from unrelu.experiments.errata import TableErrata
 from unrelu.experiments.initialisation import TableInitialisation
 from unrelu.experiments.initialisation_figure import FigureInitialisation
 from unrelu.experiments.judging import printed
 from unrelu.experiments.landscape import FigureLandscape
 from unrelu.experiments.methods import FigureMethods
 from unrelu.experiments.noise import TableNoise
+from unrelu.experiments.open_problems import TableOpenProblems
+from unrelu.experiments.ordering import TableOrdering
 from unrelu.experiments.orthants import FigureObserved, FigureOrthants
 from unrelu.experiments.rank import FigureRank
 from unrelu.experiments.scaling import TableScaling
 from unrelu.experiments.sectors import FigureSectors
+from unrelu.experiments.theorems import TableTheorems
+from unrelu.experiments.threshold import FigureThreshold
 
 __all__ = ["TableClaims"]
 
@@ -30,14 +35,13 @@ class TableClaims(Experiment):
     --------
     >>> from unrelu.experiments import table_claims
     >>> len(table_claims.needs)
-    13
+    18
     >>> result = table_claims(trials=1, quick=True)  # runs them all: minutes # doctest: +SKIP
     """
 
     name = "table-claims"
     title = "Every claim in prose"
     where = "throughout"
-    setting = "the verdicts of the other experiments on what the paper says in words"
     full: ClassVar[Sizes] = {"trials": None, "quick": False}
     quick: ClassVar[Sizes] = {"quick": True}
     needs: ClassVar[tuple[Experiment, ...]] = (
@@ -45,7 +49,11 @@ class TableClaims(Experiment):
         FigureOrthants(),
         FigureObserved(),
         FigureSectors(),
+        FigureThreshold(),
+        TableTheorems(),
+        TableErrata(),
         TableAssumptions(),
+        TableOrdering(),
         TableInitialisation(),
         FigureInitialisation(),
         FigureMethods(),
@@ -54,7 +62,12 @@ class TableClaims(Experiment):
         FigureBasin(),
         TableNoise(),
         TableScaling(),
+        TableOpenProblems(),
     )
+
+    def setting(self, sizes: Sizes) -> str:
+        """Nothing runs here."""
+        return "what the paper says in words, with the verdicts of the other experiments"
 
     def tasks(self, sizes: Sizes) -> list[Task]:
         """None: the others have them."""
@@ -65,20 +78,27 @@ class TableClaims(Experiment):
         raise NotImplementedError
 
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
-        """One line per claim, in the order of the data file."""
+        """One line per claim, in the order of the data file; those about this library in a table of their own."""
         found = [(name, judgement) for name, result in others.items() for judgement in result.judgements]
         order = {key: place for place, key in enumerate([*printed()["claims"], *printed()["numbers"]])}
         chosen = [pair for pair in found if pair[1].prose or not pair[1].key.startswith("init/")]
         chosen.sort(key=lambda pair: order[pair[1].key])
-        lines: list[dict[str, Cell]] = [
-            {
-                "verdict": judgement.verdict,
-                "claim": judgement.claim,
-                "where": judgement.where,
-                "measured": judgement.measured,
-                "why": judgement.why,
-                "experiment": name,
-            }
-            for name, judgement in chosen
-        ]
-        return Result(self.name, sizes, tuple(rows), tables=(Table.of(self.name, "Claims and verdicts.", lines),))
+        lines: dict[bool, list[dict[str, Cell]]] = {False: [], True: []}
+        for name, judgement in chosen:
+            lines[judgement.ours].append(
+                {
+                    "verdict": judgement.verdict,
+                    "claim": judgement.claim + (f" ({judgement.case})" if judgement.case else ""),
+                    "where": judgement.where,
+                    "experiment": name,
+                }
+            )
+        return Result(
+            self.name,
+            sizes,
+            tuple(rows),
+            tables=(
+                Table.of(self.name, "What the paper claims.", lines[False]),
+                Table.of(f"{self.name}-library", "What is said of this library, counted apart.", lines[True]),
+            ),
+        )

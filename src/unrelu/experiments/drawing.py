@@ -11,9 +11,13 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LOOKS", "SEEN", "Look", "boxes", "figure", "legend_below", "quartile_line", "readable"]
+__all__ = ["LOOKS", "SEEN", "Look", "boxes", "figure", "legend_below", "panels", "quartile_line", "readable"]
 
 SEEN = "#e69f00"  # the paper's orange
+# Inches. On a phone of 390 px a narrow figure is shown at 1.2 px a point, at 768 px a wide one at 1.25: text of 8
+# points is then 9 px or more.
+NARROW, WIDE = 3.6, 7.4
+SMALLEST = 8
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,31 @@ def figure(width: float = 7.0, height: float = 3.2) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def panels(
+    rows: int, columns: int, *, narrow: bool, height: float = 2.9, extra: float = 0.5, **more: Any
+) -> tuple[Figure, Any]:
+    """A figure and its axes as a rows × columns array; for a phone they stand below each other, in reading order.
+
+    ``height`` is that of one row of panels, ``extra`` that of a legend below them, in inches.
+
+    Examples
+    --------
+    >>> wide, axes = panels(1, 3, narrow=False)
+    >>> narrow, same = panels(1, 3, narrow=True)
+    >>> axes.shape == same.shape, float(wide.get_size_inches()[0]), float(narrow.get_size_inches()[0])
+    (True, 7.4, 3.6)
+    """
+    shape = (rows * columns, 1) if narrow else (rows, columns)
+    drawn = figure(NARROW if narrow else WIDE, extra + height * shape[0])
+    return drawn, drawn.subplots(*shape, squeeze=False, **more).reshape(rows, columns)
+
+
 def legend_below(drawn: Figure, ax: Any, columns: int) -> None:
-    """One legend under all axes, where it covers no data."""
+    """One legend under all axes, where it covers no data; a narrow figure has room for one or two columns."""
     handles, labels = ax.get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize="small", frameon=False)
+    if drawn.get_size_inches()[0] <= NARROW:
+        columns = 1 if max(map(len, labels), default=0) > 18 else min(columns, 2)
+    drawn.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=SMALLEST, frameon=False)
 
 
 def quartile_line(ax: Any, x: Sequence[float], groups: Sequence[Sequence[float]], look: Look, label: str) -> None:

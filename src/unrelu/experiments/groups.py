@@ -15,7 +15,10 @@ from unrelu.theory.bounds import NoisyBounds, noisy_bounds
 from unrelu.theory.discover import find_partition
 from unrelu.theory.partition import Partition, cone_partition, sector_partition
 
-__all__ = ["best_bounds"]
+__all__ = ["COLLECTION", "best_bounds"]
+
+# What is tried, for a ledger.
+COLLECTION = "sectors (12, 8), cones (π/12, π/8), cliques"
 
 # Groups of few rows have a small λ; the others often cover all rows without them.
 SHARES_DROPPED = (0.0, 0.25, 0.5, 0.75, 0.9)

@@ -9,11 +9,41 @@ import numpy as np
 
 from unrelu.data.observations import Observations
 from unrelu.data.sampling import relu
-from unrelu.experiments.base import Cell, Picture, Result, Row, Sizes, Table, Task
-from unrelu.experiments.drawing import LOOKS, figure, legend_below
-from unrelu.experiments.initialisation import START_NAMES, FromStarts
-from unrelu.experiments.judging import judge_claim
-from unrelu.experiments.solve import curves, descend, instance, paper_start
+from unrelu.experiments import rules
+from unrelu.experiments.base import (
+    Cell,
+    Experiment,
+    Judgement,
+    Picture,
+    Result,
+    Row,
+    Setting,
+    Sizes,
+    Table,
+    Task,
+    numbers,
+)
+from unrelu.experiments.drawing import LOOKS, legend_below, panels
+from unrelu.experiments.initialisation import common_settings
+from unrelu.experiments.initialisation_verdicts import START_NAMES
+from unrelu.experiments.solve import (
+    AT_REST,
+    LINEAR,
+    RECOVERED,
+    STEP,
+    STEPS,
+    STOP,
+    curves,
+    descend,
+    ending,
+    instance,
+    off,
+    over_steps,
+    paper_start,
+    steadiness,
+    step_name,
+    value_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,98 +54,179 @@ __all__ = ["FigureInitialisation"]
 CURVES = [*((start, True) for start in START_NAMES), ("tailored", False)]
 
 
-class FigureInitialisation(FromStarts):
-    """Gradient norm and completion error against iterations.
+class FigureInitialisation(Experiment):
+    """Gradient norm and completion error against iterations, and the rate of many runs at every step.
 
     Examples
     --------
     >>> from unrelu.experiments import figure_initialisation
-    >>> result = figure_initialisation(trials=1, rng=0, n=60, r=2, sigmas=[0.0], most=600)
+    >>> result = figure_initialisation(trials=1, rng=0, n=40, r=2, sigmas=[0.0], most=300)
     >>> [(judgement.key, judgement.verdict) for judgement in result.judgements]
-    [('init/linear', 'reproduced')]
-    >>> result.pictures[0].draw().axes[0].get_title()
+    [('init/linear', 'not tested')]
+    >>> result.pictures[0].draw(True).axes[0].get_title()
     'σ = 0'
     """
 
     name = "figure-initialisation"
     title = "Convergence from three starts"
     where = "Figure 5"
-    setting = "n = 200, r = 5, σ ∈ {0, 1e-4, 1e-2}; one run per start, drawn from the first trial"
-    full: ClassVar[Sizes] = {"trials": 5, "n": 200, "r": 5, "sigmas": [0.0, 1e-4, 1e-2], "most": 5000}
-    quick: ClassVar[Sizes] = {"trials": 1, "most": 1500}
+    full: ClassVar[Sizes] = {"trials": 40, "n": 200, "r": 5, "sigmas": [0.0, 1e-4, 1e-2], "most": 5000}
+    quick: ClassVar[Sizes] = {"trials": 2, "sigmas": [0.0, 1e-2], "most": 1000}
 
-    runs: ClassVar = CURVES
+    def setting(self, sizes: Sizes) -> str:
+        """The sizes, and which runs are drawn."""
+        return (
+            f"n = {sizes['n']}, r = {sizes['r']}, σ ∈ {{{', '.join(f'{s:g}' for s in sizes['sigmas'])}}}; one run per "
+            f"start on the first matrix is drawn, {step_name(STEP)}; rates from {sizes['trials']} matrices without "
+            f"noise, each at {len(STEPS)} steps"
+        )
+
+    def ledger(self, sizes: Sizes) -> tuple[Setting, ...]:
+        """As in Tables 1 and 2."""
+        drawn = "the paper draws one run of twenty and does not say which"
+        return (
+            *common_settings(sizes),
+            Setting("GD", "recovered", f"error < {RECOVERED:g}", "ours", "runs that arrive end at about 1e-9"),
+            Setting("GD", "at rest", f"≤ {AT_REST:g} ‖M_Ω‖₂^(3/2)", "ours", "runs continued from there stay there"),
+            Setting("data", "drawn", f"first matrix, step {STEP:g}", "ours", drawn),
+        )
+
+    def tasks(self, sizes: Sizes) -> list[Task]:
+        """What is drawn, and the tailored start without noise on every matrix at every step."""
+        fixed = {name: sizes[name] for name in ("n", "r", "most")}
+        drawn = [
+            {
+                **fixed,
+                "sigma": sigma,
+                "start": start,
+                "scaled": scaled,
+                "step": STEP,
+                "seed": sizes["rng"],
+                "drawn": True,
+            }
+            for sigma in sizes["sigmas"]
+            for start, scaled in CURVES
+        ]
+        rates: list[Task] = [
+            {**fixed, "sigma": 0.0, "start": "tailored", "scaled": True, "step": step, "seed": sizes["rng"] + trial}
+            for trial in range(sizes["trials"])
+            for step in STEPS
+        ]
+        return [*drawn, *({**task, "drawn": False} for task in rates)]
+
+    def cost(self, task: Task) -> float:
+        """The other starts rarely converge early."""
+        return 0.04 / task["step"] if task["start"] == "tailored" else task["most"] / 6000
 
     def trial(self, task: Task) -> Row:
-        """One run with its curves."""
+        """One run, with its curves where they are drawn."""
         made = instance(task)
         X = relu(made.matrix)
         start, _ = paper_start(task["start"], X, task["r"], [task["seed"], 7], scaled=task["scaled"])
-        found = descend(Observations.of(X), start, truth=made.matrix, most=task["most"])
-        alpha = 2 * found.gradient  # of the gradient as printed
-        return {
+        found = descend(
+            Observations.of(X), start, truth=made.matrix, step=task["step"], gradient=STOP / 2, most=task["most"]
+        )
+        error = found.error
+        half = (len(error) - 1) // 2
+        row: Row = {
             "iterations": found.iterations,
-            "final_gamma": float(found.error[-1]),
-            "straightness": _straightness(found.gradient),
-            "series": curves(alpha=alpha, gamma=found.error),
+            "gamma": float(error[-1]),
+            "gamma_clean": off(found.factor, made.factor),
+            "rest": found.rest,
+            "even": steadiness(error),
+            "factor": float((error[-1] / error[half]) ** (1 / max(len(error) - 1 - half, 1)))
+            if error[half] > 0
+            else None,
         }
+        # α of the gradient as printed
+        return {**row, "series": curves(alpha=2 * found.gradient, gamma=error)} if task["drawn"] else row
+
+    def judge(self, sizes: Sizes, rows: Sequence[Row]) -> list[Judgement]:
+        """Whether the error falls at a linear rate, at every step."""
+        return [over_steps(lambda step: _linear(_rated(rows, step)))]
 
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
-        """The figure, and whether the curve is straight on a logarithmic scale."""
-        first = [r for r in rows if r["seed"] == sizes["rng"]]
-        lines: list[dict[str, Cell]] = [
+        """The figure, where its runs ended, and the rates."""
+        ends: list[dict[str, Cell]] = [
             {
                 "σ": r["sigma"],
                 "start": START_NAMES[r["start"]],
                 "columns": "scaled" if r["scaled"] else "orthonormal",
-                "seed": r["seed"],
+                "ends": ending(value_of(r, "gamma_clean"), value_of(r, "rest"), r["sigma"]),
                 "iterations": r["iterations"],
-                "final γ": r["final_gamma"],
+                "γ_T": r["gamma"],
             }
             for r in rows
+            if r["drawn"]
         ]
-        straight = [r["straightness"] for r in rows if r["start"] == "tailored" and r["scaled"] and r["sigma"] == 0]
-        judgements = []
-        if straight:
-            judgements.append(
-                judge_claim(
-                    "init/linear",
-                    min(straight) > 0.99,
-                    f"log α_t against t over the last half: R² = {min(straight):.4f} at least, {len(straight)} runs",
-                    otherwise="on a logarithmic scale the curve of some run bends",
-                )
+        rates: list[dict[str, Cell]] = []
+        for step in STEPS:
+            runs = _rated(rows, step)
+            factors, even = numbers(runs, "factor"), numbers(runs, "even")
+            rates.append(
+                {
+                    "step": step,
+                    "recovered": f"{sum(map(_recovered, runs))} of {len(runs)}",
+                    "median factor": float(np.median(factors)) if factors else None,
+                    "largest factor": max(factors, default=None),
+                    "evenness": f"{min(even):.3f} to {max(even):.3f}" if even else "–",
+                }
             )
         return Result(
             self.name,
             sizes,
             tuple(rows),
-            tables=(Table.of(self.name, "Where each run ended.", lines),),
+            tables=(
+                Table.of(self.name, f"Where the runs that are drawn ended: first matrix, {step_name(STEP)}.", ends),
+                Table.of(
+                    f"{self.name}-rates",
+                    "The tailored start with scaled columns, without noise: factor per iteration by which the error "
+                    "shrinks over the last half of a run; decrease of log γ_t in the third quarter of a run over that "
+                    "in the last (1 at a linear rate, 1.41 for a power of t).",
+                    rates,
+                ),
+            ),
             pictures=(
                 Picture(
                     self.name,
-                    "Gradient norm α_t (above, gradient as printed) and completion error γ_t (below) of one run per "
-                    "start. Scaled columns, and the tailored start with orthonormal columns as printed.",
-                    lambda: _draw(sizes, first),
+                    "Gradient norm α_t (gradient as printed) and completion error γ_t of one run per start, on the "
+                    f"first matrix and at the inferred step, {step_name(STEP)}. Scaled columns, and the tailored start "
+                    "with orthonormal columns as printed.",
+                    lambda narrow: _draw(sizes, [r for r in rows if r.get("series")], narrow=narrow),
                 ),
             ),
-            judgements=tuple(judgements),
+            judgements=self.judged(sizes, rows),
         )
 
 
-def _straightness(gradient: np.ndarray) -> float:
-    """R² of a straight line through log α_t over the second half of a run."""
-    half = np.log(np.maximum(gradient[len(gradient) // 2 :], 1e-300))
-    if len(half) < 3:
-        return 1.0
-    t = np.arange(len(half))
-    rest = half - np.polyval(np.polyfit(t, half, 1), t)
-    spread = float(np.sum((half - half.mean()) ** 2))
-    return 1 - float(np.sum(rest**2)) / spread if spread else 0.0
+def _rated(rows: Sequence[Row], step: float) -> list[Row]:
+    return [r for r in rows if not r["drawn"] and r["step"] == step]
 
 
-def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
-    drawn = figure(3.0 * len(sizes["sigmas"]), 5.0)
-    axes = drawn.subplots(2, len(sizes["sigmas"]), sharex="col", squeeze=False)
+def _recovered(row: Row) -> bool:
+    return value_of(row, "gamma_clean") < RECOVERED
+
+
+def _linear(runs: Sequence[Row]) -> Judgement:
+    """A run that does not arrive has no rate, which is against the claim."""
+    even = [value_of(r, "even") if _recovered(r) else float("nan") for r in runs]
+    factors = numbers(runs, "factor")
+    words = f"factor per iteration {min(factors):.3f} to {max(factors):.3f}; " if factors else ""
+    return rules.ratio(
+        "init/linear",
+        even,
+        *LINEAR,
+        f"{words}{sum(map(_recovered, runs))} of {len(runs)} runs arrive; decrease of log γ_t in the third quarter "
+        "of a run over that in the last",
+        otherwise="the decrease slows down, or a run does not arrive",
+        why="a power of t would give 1.41",
+        rests=("start", "recovered"),
+    )
+
+
+def _draw(sizes: Sizes, rows: Sequence[Row], *, narrow: bool) -> Figure:
+    count = len(sizes["sigmas"])
+    drawn, axes = panels(2, count, narrow=narrow, height=2.2, sharex=False)
     for column, sigma in enumerate(sizes["sigmas"]):
         for look, (start, scaled) in zip(LOOKS, CURVES, strict=False):
             for row in rows:
@@ -126,11 +237,13 @@ def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
                 style = look.line(markevery=0.17, linewidth=1.3)
                 axes[0, column].semilogy(series["iteration"], series["alpha"], label=label, **style)
                 axes[1, column].semilogy(series["iteration"], series["gamma"], label=label, **style)
-        axes[0, column].set_title(f"σ = {sigma:g}")
-        axes[1, column].set_xlabel("iteration t")
-        for ax in axes[:, column]:
+        for ax, name in zip(axes[:, column], ("gradient norm α$_t$", "completion error γ$_t$"), strict=True):
             ax.grid(alpha=0.3)
-    axes[0, 0].set_ylabel("gradient norm α$_t$")
-    axes[1, 0].set_ylabel("completion error γ$_t$")
+            if narrow or ax is axes[0, column]:
+                ax.set_title(f"σ = {sigma:g}", fontsize=10)
+            if narrow or column == 0:
+                ax.set_ylabel(name)
+            if narrow or ax is axes[1, column]:
+                ax.set_xlabel("iteration t")
     legend_below(drawn, axes[0, 0], 4)
     return drawn

@@ -11,14 +11,17 @@ from typing import Any
 import unrelu
 from unrelu.base.errors import InputError
 from unrelu.base.interrupts import held
-from unrelu.experiments.base import Row, Task
+from unrelu.experiments.base import EDITION, Row, Task
 
-__all__ = ["Journal", "key_of"]
+__all__ = ["VERSION", "Journal", "key_of"]
+
+# What trials have in common that may be kept together.
+VERSION = f"{unrelu.__version__}, edition {EDITION}"
 
 
 def key_of(name: str, task: Task) -> str:
-    """What tells a trial apart from every other: the experiment, this library's version, and the whole task."""
-    return json.dumps([name, unrelu.__version__, task], sort_keys=True)
+    """What tells a trial apart from every other: the experiment, version and edition, and the whole task."""
+    return json.dumps([name, VERSION, task], sort_keys=True)
 
 
 class Journal:
@@ -69,7 +72,7 @@ class Journal:
         for line in content[:whole].splitlines():
             try:
                 entry = json.loads(line)
-                if entry["version"] == unrelu.__version__:
+                if entry["version"] == VERSION:
                     found = {**entry["found"]}  # an object, or the line is none of ours
                     self.done[key_of(entry["experiment"], entry["task"])] = (found, float(entry["seconds"]))
             except (ValueError, KeyError, TypeError, RecursionError):
@@ -77,7 +80,7 @@ class Journal:
 
     def append(self, name: str, task: Task, found: Row, seconds: float) -> None:
         """Keep one trial; it is on the disk when this returns."""
-        entry: dict[str, Any] = {"experiment": name, "version": unrelu.__version__, "task": task}
+        entry: dict[str, Any] = {"experiment": name, "version": VERSION, "task": task}
         entry |= {"seconds": round(seconds, 4), "found": found}
         line = (json.dumps(entry) + "\n").encode()
         size = os.fstat(self._file).st_size

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from unrelu.complete import complete
 from unrelu.data.sampling import relu
-from unrelu.experiments.base import Cell, Experiment, Judgement, Picture, Result, Row, Sizes, Table, Task, numbers
-from unrelu.experiments.drawing import LOOKS, figure
-from unrelu.experiments.groups import best_bounds
-from unrelu.experiments.judging import compare_number, judge_claim
+from unrelu.experiments.base import (
+    Cell,
+    Experiment,
+    Judgement,
+    Picture,
+    Result,
+    Row,
+    Setting,
+    Sizes,
+    Table,
+    Task,
+    numbers,
+)
+from unrelu.experiments.drawing import LOOKS, legend_below, panels
+from unrelu.experiments.groups import COLLECTION, best_bounds
+from unrelu.experiments.rules import always, fitted
 from unrelu.experiments.solve import instance
 from unrelu.model.factors import distance
+from unrelu.solvers.gauss_newton import GaussNewton
 from unrelu.theory.geometry import curvature
 
 if TYPE_CHECKING:
@@ -24,6 +37,9 @@ __all__ = ["TableNoise"]
 
 # The fit of the slope stops where the noise is no longer small against the entries.
 SMALL = 0.1
+TOLERANCE = GaussNewton.default_tol["float64"]
+# The theory is outperformed drastically if its bound is so many times the error.
+DRASTICALLY = 10.0
 
 
 class TableNoise(Experiment):
@@ -35,7 +51,7 @@ class TableNoise(Experiment):
     Examples
     --------
     >>> from unrelu.experiments import table_noise
-    >>> result = table_noise(trials=1, rng=0, n=60, ranks=[2], sigmas=[1e-4, 1e-2])
+    >>> result = table_noise(trials=5, rng=0, n=60, ranks=[2], sigmas=[1e-4, 1e-2])
     >>> result.judgements[0].key, result.judgements[0].verdict
     ('noise/slope', 'reproduced')
     """
@@ -43,14 +59,34 @@ class TableNoise(Experiment):
     name = "table-noise"
     title = "The noisy theorem"
     where = "Theorem 3"
-    setting = "n = 200, r = 5 (and r = 2), σ over six decades; global solution from the planted factor"
     full: ClassVar[Sizes] = {
-        "trials": 10,
+        "trials": 20,
         "n": 200,
         "ranks": [5, 2],
         "sigmas": [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0],
     }
-    quick: ClassVar[Sizes] = {"trials": 2, "n": 120, "sigmas": [1e-6, 1e-4, 1e-2, 1e-1]}
+    quick: ClassVar[Sizes] = {"trials": 3, "n": 120, "sigmas": [1e-6, 1e-4, 1e-2, 1e-1]}
+
+    def setting(self, sizes: Sizes) -> str:
+        """Sizes of this run."""
+        return (
+            f"n = {sizes['n']}, r = {', '.join(map(str, sizes['ranks']))}, σ from {min(sizes['sigmas']):g} to "
+            f"{max(sizes['sigmas']):g}; {sizes['trials']} matrices each; global solution from the planted factor"
+        )
+
+    def ledger(self, sizes: Sizes) -> tuple[Setting, ...]:
+        """How the global solution was found, and for which groups the bound is evaluated."""
+        how = "the theorem holds for any that satisfies Assumption 3; that which lets Theorem 4 speak of most noise"
+        return (
+            Setting("Gauss–Newton", "start", "planted factor", "ours", "for the global solution, of which it speaks"),
+            Setting("Gauss–Newton", "stop", f"gradient {TOLERANCE:g} of ‖M_Ω‖_F^1.5", "ours", "zero to rounding"),
+            Setting("bound", "collection", COLLECTION, "ours", how),
+            Setting(
+                "bound", "‖Δ‖_F", "of the seen entries", "ours", "only they enter the proof; the bound is lower so"
+            ),
+            Setting("fit", "largest σ", f"{SMALL:g}", "ours", "beyond it the noise is not small against the entries"),
+            Setting("words", "drastically", f"{DRASTICALLY:g} times", "ours", "the paper gives no number"),
+        )
 
     def tasks(self, sizes: Sizes) -> list[Task]:
         """One per rank, noise level and matrix."""
@@ -63,7 +99,7 @@ class TableNoise(Experiment):
 
     def cost(self, task: Task) -> float:
         """Seconds, roughly."""
-        return 0.1
+        return 0.12 * (float(task["n"]) / 200) ** 2
 
     def trial(self, task: Task) -> Row:
         """One solution and the theorem's right-hand side."""
@@ -89,6 +125,40 @@ class TableNoise(Experiment):
             "code": found.verdict.code.value,
         }
 
+    def judge(self, sizes: Sizes, rows: Sequence[Row]) -> list[Judgement]:
+        """The slope of each matrix, and the bound on every one."""
+        slopes = [
+            fitted("noise/slope", slopes_of(rows, r), case=f"r = {r}", rests=("start", "largest σ"))
+            for r in sizes["ranks"]
+        ]
+        known = [row for row in rows if numbers([row], "bound") and numbers([row], "error")]
+        ratios = [row["bound"] / row["error"] if row["error"] > 0 else np.inf for row in known]
+        kept, beyond = sum(ratio >= 1 for ratio in ratios), sum(ratio >= DRASTICALLY for ratio in ratios)
+        least = f"; the bound is at least {min(ratios):.2g} times the error" if ratios else ""
+        spoken = sum(
+            size <= limit for row in known for size in numbers([row], "seen_noise") for limit in numbers([row], "limit")
+        )
+        return [
+            *slopes,
+            always(
+                "noise/bound",
+                kept,
+                len(known),
+                f"{kept} of the {len(known)} matrices for which Assumption 3 was shown to hold{least}",
+                otherwise="the error exceeds the bound",
+                rests=("start",),
+            ),
+            always(
+                "noise/beyond",
+                beyond,
+                len(known),
+                f"{beyond} of {len(known)} matrices with a bound of {DRASTICALLY:g} times the error or more{least}",
+                otherwise=f"the bound is within {DRASTICALLY:g} times the error",
+                why=f"Theorem 4 speaks of the noise of {spoken} of these matrices",
+                rests=("collection", "drastically"),
+            ),
+        ]
+
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
         """Slope of the log-log fit, and the bound beside it."""
         lines: list[dict[str, Cell]] = []
@@ -103,78 +173,84 @@ class TableNoise(Experiment):
                         "σ": sigma,
                         "‖Δ‖_F": noise,
                         "‖UUᵀ − M*‖_F": error,
-                        "ratio": error / noise,
-                        "Assumption 3 holds": f"{sum(row['holds'] for row in group)} of {len(group)}",
-                        "bound (c/λ)‖Δ_Ω‖_F": float(np.median(bounds)) if bounds else None,
+                        "Assumption 3": f"{sum(row['holds'] for row in group)} of {len(group)}",
+                        "bound of Theorem 3": float(np.median(bounds)) if bounds else None,
                         "bound / error": float(np.median(bounds)) / error if bounds else None,
-                        "Theorem 4 speaks up to": float(np.median(limits)) if limits else None,
+                        "Theorem 4 up to": float(np.median(limits)) if limits else None,
                     }
                 )
         return Result(
             self.name,
             sizes,
             tuple(rows),
-            tables=(Table.of(self.name, "Medians over trials.", lines),),
+            tables=(Table.of(self.name, "Medians over matrices.", lines),),
             pictures=(
                 Picture(
                     self.name,
-                    "Error of the global solution against the noise, every trial a mark, with the log-log fit; and the "
-                    "bound of Theorem 3 where Assumption 3 holds.",
-                    lambda: _draw(sizes, rows),
+                    "Error of the global solution against the noise, every matrix a mark, with the log-log fit; and "
+                    "the bound of Theorem 3 where Assumption 3 holds.",
+                    lambda narrow: _draw(sizes, rows, narrow),
                 ),
             ),
-            judgements=tuple(_judged(sizes, rows)),
-            notes=("The printed c has one ‖Δ‖_F and one 1/λ too many; the bound here is the last line of the proof.",),
+            judgements=self.judged(sizes, rows),
+            notes=(
+                "The printed c has one ‖Δ‖_F and one 1/λ too many (table-errata); the bound here is the last line of "
+                "the proof.",
+                "That the minimum found from the planted factor is the global one is not proved. The proof of Theorem "
+                "3 asks for no more than F(U) ≤ F(U*), which a descent from U* has.",
+            ),
         )
 
 
-def slope(rows: Sequence[Row], r: int) -> float:
-    """The power of ‖Δ‖_F with which the error grows, while the noise is small."""
-    small = [row for row in rows if row["r"] == r and row["sigma"] <= SMALL]
-    return float(np.polyfit(np.log(numbers(small, "noise")), np.log(numbers(small, "error")), 1)[0])
+def _small(rows: Sequence[Row]) -> list[tuple[float, float]]:
+    """Logarithms of noise and error where the noise is small."""
+    return [
+        (float(np.log(row["noise"])), float(np.log(row["error"])))
+        for row in rows
+        if 0 < (row.get("sigma") or 0.0) <= SMALL
+        and all(0 < (row.get(name) or 0.0) < np.inf for name in ("noise", "error"))
+    ]
 
 
-def _judged(sizes: Sizes, rows: Sequence[Row]) -> list[Judgement]:
-    found = [compare_number("noise/slope", [slope(rows, r)], what="slope", case=f"r = {r}") for r in sizes["ranks"]]
-    known = [row for row in rows if row["bound"] is not None]
-    if known:
-        broken = sum(row["error"] > row["bound"] for row in known)
-        least = min(row["bound"] / row["error"] for row in known)
-        found += [
-            judge_claim(
-                "noise/bound",
-                broken == 0,
-                f"holds in {len(known) - broken} of the {len(known)} trials where Assumption 3 was shown to hold",
-                otherwise=f"in some trial the error is {1 / least:.3g} times the bound",
-            ),
-            judge_claim(
-                "noise/beyond",
-                least > 10,
-                f"the bound is at least {least:.2g} times the error",
-                otherwise="in some trial the bound is within ten times of the error",
-            ),
-        ]
+def slopes_of(rows: Sequence[Row], r: int) -> list[float]:
+    """The power of ‖Δ‖_F with which the error grows, while the noise is small, of each matrix.
+
+    Examples
+    --------
+    >>> slopes_of([{"r": 2, "sigma": s, "noise": s, "error": 3 * s * s, "seed": 0} for s in (1e-4, 1e-2)], 2)
+    [2.0]
+    """
+    own = [row for row in rows if row["r"] == r]
+    found = []
+    for seed in sorted({row["seed"] for row in own}):
+        points = _small([row for row in own if row["seed"] == seed])
+        if len({x for x, _ in points}) > 1:
+            x, y = np.array(points).T
+            found.append(round(float(np.polyfit(x, y, 1)[0]), 12))
     return found
 
 
-def _draw(sizes: Sizes, rows: Sequence[Row]) -> Figure:
-    drawn = figure(5.6, 4.0)
-    ax = drawn.subplots()
+def _draw(sizes: Sizes, rows: Sequence[Row], narrow: bool) -> Figure:
+    drawn, axes = panels(1, 1, narrow=narrow, height=3.6, extra=1.0 if narrow else 0.5)
+    ax = axes[0, 0]
     for look, r in zip(LOOKS, sizes["ranks"], strict=False):
         group = [row for row in rows if row["r"] == r]
-        noise = np.array(numbers(group, "noise"))
-        style = {"color": look.color, "marker": look.marker, "markersize": 4.5, "linestyle": "none"}
-        ax.loglog(noise, numbers(group, "error"), label=f"error, r = {r}", **style)
-        power = slope(rows, r)
-        small = [row for row in group if row["sigma"] <= SMALL]
-        middle = np.exp(np.mean(np.log(numbers(small, "error"))) - power * np.mean(np.log(numbers(small, "noise"))))
-        ends = np.array([noise.min(), noise.max()])
-        ax.loglog(ends, middle * ends**power, look.linestyle, color=look.color, linewidth=1, label=f"slope {power:.3f}")
+        style: dict[str, Any] = {"color": look.color, "marker": look.marker, "markersize": 4.0, "linestyle": "none"}
+        ax.loglog([row["noise"] for row in group], [row["error"] for row in group], label=f"error, r = {r}", **style)
+        points, slopes = _small(group), slopes_of(rows, r)
+        if slopes:
+            power = float(np.mean(slopes))
+            x, y = np.array(points).T
+            ends = np.array([x.min(), max(np.log(row["noise"]) for row in group)])
+            line = np.exp(y.mean() + power * (ends - x.mean()))
+            words = f"fit, slope {power:.3f}"
+            ax.loglog(np.exp(ends), line, look.linestyle, color=look.color, linewidth=1, label=words)
         known = [row for row in group if row["bound"] is not None]
         if known:
             style = {**style, "markerfacecolor": "none"}
-            ax.loglog(numbers(known, "noise"), numbers(known, "bound"), label=f"bound of Theorem 3, r = {r}", **style)
+            words = f"bound, r = {r}"
+            ax.loglog([row["noise"] for row in known], [row["bound"] for row in known], label=words, **style)
     ax.set(xlabel="noise ‖Δ‖$_F$", ylabel="error ‖UUᵀ − M*‖$_F$ and bound")
     ax.grid(alpha=0.3)
-    ax.legend(fontsize="small")
+    legend_below(drawn, ax, 3)
     return drawn

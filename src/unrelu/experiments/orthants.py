@@ -8,9 +8,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task
-from unrelu.experiments.drawing import LOOKS, SEEN, figure
-from unrelu.experiments.judging import judge_claim
+from unrelu.experiments.base import (
+    Cell,
+    Experiment,
+    Judgement,
+    Picture,
+    Result,
+    Row,
+    Setting,
+    Sizes,
+    Table,
+    Task,
+    numbers,
+)
+from unrelu.experiments.drawing import LOOKS, SEEN, SMALLEST, figure, legend_below, panels
+from unrelu.experiments.rules import always
 from unrelu.experiments.solve import instance
 
 if TYPE_CHECKING:
@@ -35,6 +47,14 @@ class _Sorted(Experiment):
     full: ClassVar[Sizes] = {"trials": 100, "n": 200}
     quick: ClassVar[Sizes] = {"trials": 10, "n": 100}
 
+    def setting(self, sizes: Sizes) -> str:
+        """The size and how many factors."""
+        return f"Gaussian factors, no noise, n = {sizes['n']}, r = 2; {sizes['trials']} factors, the first is drawn"
+
+    def ledger(self, sizes: Sizes) -> tuple[Setting, ...]:
+        """The size, of which the paper says nothing."""
+        return (Setting("factor", "size", f"n = {sizes['n']}, r = 2", "ours", "the figure illustrates r = 2"),)
+
     def tasks(self, sizes: Sizes) -> list[Task]:
         """One per factor."""
         return [{"n": sizes["n"], "r": 2, "seed": sizes["rng"] + trial} for trial in range(sizes["trials"])]
@@ -53,13 +73,23 @@ class _Sorted(Experiment):
             i, j = pair
             product = blocks[i] @ blocks[j].T
             seen[f"{i}{j}"] = float((product >= 0).mean()) if product.size else None
+        ranks = [int(np.linalg.matrix_rank(block)) if len(block) else 0 for block in blocks]
+        spans = [_span(blocks[k + 1], blocks[k]) for k in range(3)]
+        fewest = min(int((blocks[k + 1] @ blocks[k].T >= 0).sum()) for k in range(3))
         return {
             "sizes": [len(block) for block in blocks],
-            "ranks": [int(np.linalg.matrix_rank(block)) if len(block) else 0 for block in blocks],
+            "ranks": ranks,
             "seen": seen,
-            "spans": [_span(blocks[k + 1], blocks[k]) for k in range(3)],
-            "fewest": min(int((blocks[k + 1] @ blocks[k].T >= 0).sum()) for k in range(3)),
+            "spans": spans,
+            "fewest": fewest,
+            "full rank": min(ranks) == 2,
+            "diagonal": all(seen[f"{k}{k}"] in (None, 1.0) for k in range(4)),
+            "spanning": min(spans) == 4 and fewest >= 4,
         }
+
+
+def _with(rows: Sequence[Row], name: str) -> int:
+    return sum(row.get(name) is True for row in rows)
 
 
 def _span(A: NDArray[Any], B: NDArray[Any]) -> int:
@@ -78,13 +108,26 @@ class FigureOrthants(_Sorted):
     --------
     >>> from unrelu.experiments import figure_orthants
     >>> figure_orthants(trials=2, rng=0, n=60).judgements[0].measured
-    'all four in 2 of 2 factors'
+    'all four in 2 of 2 factors (rate 16% to 100%)'
     """
 
     name = "figure-orthants"
     title = "The rows of U*, partitioned by orthant"
     where = "Figure 2"
-    setting = "r = 2, drawn from data"
+
+    def judge(self, sizes: Sizes, rows: Sequence[Row]) -> list[Judgement]:
+        """Whether every quadrant has rows of rank 2."""
+        whole = _with(rows, "full rank")
+        return [
+            always(
+                "orthants/rank",
+                whole,
+                len(rows),
+                f"all four in {whole} of {len(rows)} factors",
+                otherwise="a quadrant has fewer than two rows",
+                rests=("size",),
+            )
+        ]
 
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
         """The picture, and how large the blocks are."""
@@ -98,7 +141,6 @@ class FigureOrthants(_Sorted):
             }
             for k in range(4)
         ]
-        whole = sum(min(r["ranks"]) == 2 for r in rows)
         U = instance(rows[0]).factor
         return Result(
             self.name,
@@ -108,19 +150,12 @@ class FigureOrthants(_Sorted):
             pictures=(
                 Picture(
                     self.name,
-                    "Left: the rows of a Gaussian factor in the plane, by quadrant. Right: its two columns with the "
+                    "First: the rows of a Gaussian factor in the plane, by quadrant. Second: its two columns with the "
                     "rows sorted into blocks; colour and sign of every entry.",
-                    lambda: _draw_orthants(U),
+                    lambda narrow: _draw_orthants(U, narrow),
                 ),
             ),
-            judgements=(
-                judge_claim(
-                    "orthants/rank",
-                    whole >= 0.95 * len(rows),
-                    f"all four in {whole} of {len(rows)} factors",
-                    otherwise=f"the smallest block has {min(min(r['sizes']) for r in rows)} rows",
-                ),
-            ),
+            judgements=self.judged(sizes, rows),
         )
 
 
@@ -131,13 +166,46 @@ class FigureObserved(_Sorted):
     --------
     >>> from unrelu.experiments import figure_observed
     >>> figure_observed(trials=2, rng=0, n=60).judgements[0].measured
-    '100% of every such block'
+    '2 of 2 factors (rate 16% to 100%)'
     """
 
     name = "figure-observed"
     title = "What is seen of the sorted matrix"
     where = "Figure 3"
-    setting = "r = 2, drawn from data; orange is seen"
+
+    def judge(self, sizes: Sizes, rows: Sequence[Row]) -> list[Judgement]:
+        """Whether the blocks are seen as the figure shows them."""
+        total, sixteenth = len(rows), sizes["n"] / 16
+        whole, spanning = _with(rows, "diagonal"), _with(rows, "spanning")
+        counts = numbers(rows, "fewest")
+        poorest = f"; the poorest block has {min(counts):g} seen entries" if counts else ""
+        many = sum(count >= sixteenth for count in counts)
+        return [
+            always(
+                "observed/diagonal",
+                whole,
+                total,
+                f"{whole} of {total} factors",
+                otherwise="a product of two rows of one orthant below zero",
+                rests=("size",),
+            ),
+            always(
+                "observed/neighbours",
+                spanning,
+                total,
+                f"{spanning} of {total} factors{poorest}",
+                otherwise="too few rows: the seen pairs do not span the 2×2 matrices",
+                rests=("size",),
+            ),
+            always(
+                "observed/sixteenth",
+                many,
+                total,
+                f"{many} of {total} factors, n/16 = {sixteenth:g}{poorest}",
+                otherwise="too few rows in one of the two orthants",
+                rests=("size",),
+            ),
+        ]
 
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
         """The picture, and how much of each block is seen."""
@@ -153,9 +221,6 @@ class FigureObserved(_Sorted):
                         "mean seen": float(np.mean(shares)),
                     }
                 )
-        diagonal = min(r["seen"][f"{k}{k}"] or 0.0 for r in rows for k in range(4))
-        fewest = min(r["fewest"] for r in rows)
-        spanning = sum(min(r["spans"]) == 4 and r["fewest"] >= 4 for r in rows)
         U = instance(rows[0]).factor
         return Result(
             self.name,
@@ -167,30 +232,10 @@ class FigureObserved(_Sorted):
                     self.name,
                     "Rows and columns sorted by quadrant (and by angle within): orange entries are seen, white ones "
                     "are not. Each block shows the share that is seen.",
-                    lambda: _draw_observed(U),
+                    lambda narrow: _draw_observed(U, narrow),
                 ),
             ),
-            judgements=(
-                judge_claim(
-                    "observed/diagonal",
-                    diagonal == 1.0,
-                    f"{diagonal:.0%} of every such block",
-                    otherwise="an orthant without rows, or a product of two rows of one orthant below zero",
-                ),
-                judge_claim(
-                    "observed/neighbours",
-                    spanning >= 0.95 * len(rows),
-                    f"{spanning} of {len(rows)} factors; the poorest block has {fewest} seen entries",
-                    otherwise=f"too few rows: in one factor the seen pairs span {min(min(r['spans']) for r in rows)} "
-                    "of 4 dimensions",
-                ),
-                judge_claim(
-                    "observed/sixteenth",
-                    fewest >= sizes["n"] / 16,
-                    f"{fewest} entries in the poorest of {3 * len(rows)} blocks, n/16 = {sizes['n'] / 16:g}",
-                    otherwise="too few rows in one of the two orthants",
-                ),
-            ),
+            judgements=self.judged(sizes, rows),
         )
 
 
@@ -201,10 +246,10 @@ def _order(U: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.lexsort((angle, of)), np.cumsum([0, *np.bincount(of, minlength=4)])
 
 
-def _draw_orthants(U: NDArray[Any]) -> Figure:
+def _draw_orthants(U: NDArray[Any], narrow: bool) -> Figure:
     order, edges = _order(U)
-    drawn = figure(7.0, 3.6)
-    plane, columns = drawn.subplots(1, 2, width_ratios=[1.2, 1])
+    drawn, axes = panels(1, 2, narrow=narrow, height=3.1)
+    plane, columns = axes[0]
     of = quadrants(U)
     for k, look in zip(range(4), LOOKS, strict=False):
         chosen = U[of == k]
@@ -214,29 +259,30 @@ def _draw_orthants(U: NDArray[Any]) -> Figure:
     plane.set(xlabel="first column of U*", ylabel="second column of U*")
     # The limits give way, not the box: around a box that shrinks the layout leaves too little room for its labels.
     plane.set_aspect("equal", adjustable="datalim")
-    drawn.legend(
-        fontsize="small", loc="outside lower center", ncols=4, frameon=False, handletextpad=0.2, columnspacing=1.0
-    )
     shown = U[order]
     # From dark to light without a turn, so that signs can be told apart in grey too.
     image = columns.imshow(shown, cmap="cividis", vmin=-2.5, vmax=2.5, aspect="auto", interpolation="nearest")
     for k in range(4):
         columns.axhline(edges[k + 1] - 0.5, color="white", linewidth=2)
         middle = (edges[k] + edges[k + 1]) / 2
-        mark = columns.text(1.6, middle, SIGNS[k], va="center", fontsize="small", clip_on=False)
-        mark.set_in_layout(False)  # it stands in the gap before the colour bar
+        mark = columns.text(1.6, middle, SIGNS[k], va="center", fontsize=SMALLEST, clip_on=False)
+        mark.set_in_layout(narrow)  # in a wide figure it stands in the gap before the colour bar
     columns.set_xticks([0, 1], ["1", "2"])
     columns.set(xlabel="column of U*", ylabel="row of U*, sorted")
-    drawn.colorbar(image, ax=columns, label="entry", pad=0.25)
+    if narrow:
+        drawn.colorbar(image, ax=columns, label="entry", orientation="horizontal")
+    else:
+        drawn.colorbar(image, ax=columns, label="entry", pad=0.25)
+    legend_below(drawn, plane, 4)
     return drawn
 
 
-def _draw_observed(U: NDArray[Any]) -> Figure:
+def _draw_observed(U: NDArray[Any], narrow: bool) -> Figure:
     from matplotlib.colors import ListedColormap
 
     order, edges = _order(U)
     seen = (U @ U.T >= 0)[np.ix_(order, order)]
-    drawn = figure(5.0, 4.9)
+    drawn = figure(3.6, 3.7) if narrow else figure(5.0, 4.9)
     ax = drawn.subplots()
     ax.imshow(seen, cmap=ListedColormap(["white", SEEN]), interpolation="nearest", vmin=0, vmax=1)
     for edge in edges[1:-1]:
@@ -248,9 +294,10 @@ def _draw_observed(U: NDArray[Any]) -> Figure:
             block = seen[edges[i] : edges[i + 1], edges[j] : edges[j + 1]]
             if block.size:
                 box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-                ax.text(middles[j], middles[i], f"{block.mean():.0%}", ha="center", va="center", fontsize=8, bbox=box)
-    ax.set_xticks(middles, SIGNS)
-    ax.set_yticks(middles, SIGNS)
+                told = f"{block.mean():.0%}"
+                ax.text(middles[j], middles[i], told, ha="center", va="center", fontsize=SMALLEST, bbox=box)
+    ax.set_xticks(middles, SIGNS, fontsize=SMALLEST)
+    ax.set_yticks(middles, SIGNS, fontsize=SMALLEST)
     ax.set(xlabel="column, by the quadrant of its row of U*", ylabel="row, by quadrant")
     ax.tick_params(length=0)
     return drawn

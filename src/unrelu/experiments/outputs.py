@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import unrelu
 from unrelu.base.errors import InputError
-from unrelu.experiments.base import Experiment, Result, Row, Table
+from unrelu.experiments.base import Experiment, Judgement, Result, Table
 from unrelu.experiments.runner import cores
+from unrelu.experiments.ticks import plain_powers
+from unrelu.experiments.trials import CURVES, TRIALS, csv_text, curves_csv, trials_csv
 from unrelu.io.disk import replacing
 
-__all__ = ["csv_text", "machine", "make_folder", "read_section", "trials_csv", "write_files", "write_text"]
+__all__ = ["VERDICTS", "machine", "make_folder", "read_section", "verdicts_csv", "write_files", "write_text"]
+
+VERDICTS = "verdicts.csv"
+# What a reader's machine has, widest first, so that labels do not grow out of the room they were given.
+FONTS = ["DejaVu Sans", "Verdana", "Bitstream Vera Sans", "sans-serif"]
 
 
 def make_folder(folder: Path) -> None:
@@ -36,45 +40,24 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Rows as CSV."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return stream.getvalue()
-
-
 def table_csv(table: Table) -> str:
     """A table as CSV."""
     return csv_text(table.columns, table.rows)
 
 
-def trials_csv(rows: Sequence[Row]) -> str:
-    """The trials as they were found, one line each; of curves a line per point, lists joined by spaces."""
-    if not rows:
-        return ""
-    plain = list(dict.fromkeys(name for row in rows for name in row if name != "series"))
-    curves = list(dict.fromkeys(name for row in rows for name in row.get("series", ())))
-    lines: list[list[Any]] = []
-    for row in rows:
-        fixed = [_cell(row.get(name)) for name in plain]
-        series = row.get("series")
-        points = zip(*(series[name] for name in curves), strict=True) if series else [[""] * len(curves)]
-        lines.extend([*fixed, *point] for point in points)
-    return csv_text([*plain, *curves], lines)
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, dict):
-        return " ".join(f"{name}={entry}" for name, entry in value.items())
-    return " ".join(map(str, value)) if isinstance(value, list) else value
+def verdicts_csv(judgements: Sequence[Judgement]) -> str:
+    """The verdicts as CSV: what a later reading of the trials has to come to again."""
+    names = ("key", "case", "verdict", "near", "measured", "why", "rule", "rests")
+    lines = ([", ".join(j.rests) if name == "rests" else getattr(j, name) for name in names] for j in judgements)
+    return csv_text(names, lines)
 
 
 def write_files(
-    folder: Path, experiment: Experiment, result: Result, command: str, seconds: float, *, quick: bool
+    folder: Path, experiment: Experiment, result: Result, command: str, seconds: Sequence[float], *, quick: bool
 ) -> dict[str, Any]:
     """Write everything about a result into its own folder; what the page needs to know of it is returned."""
+    from matplotlib import rc_context
+
     from unrelu.show.plots import save_figure
 
     make_folder(folder)
@@ -82,28 +65,42 @@ def write_files(
     for table in result.tables:
         write_text(folder / f"{table.name}.csv", table_csv(table))
         tables.append({"name": table.name, "caption": table.caption, "columns": table.columns, "rows": table.rows})
-    write_text(folder / "trials.csv", trials_csv(result.rows))
+    if result.rows:
+        # The curves first: trials that stand alone would be taken for trials without curves.
+        curves = curves_csv(result.rows)
+        if curves:
+            write_text(folder / CURVES, curves)
+        write_text(folder / TRIALS, trials_csv(result.rows, seconds))
+    if result.judgements:
+        write_text(folder / VERDICTS, verdicts_csv(result.judgements))
     pictures = []
     for picture in result.pictures:
-        drawn = picture.draw()
-        save_figure(drawn, folder / f"{picture.name}.svg")
-        save_figure(drawn, folder / f"{picture.name}.png", dpi=200)
+        for name, narrow in ((picture.name, False), (f"{picture.name}-narrow", True)):
+            drawn = picture.draw(narrow)
+            plain_powers(drawn)
+            # Text stays text: smaller files, and readable by whoever cannot see the figure.
+            with rc_context({"svg.fonttype": "none", "font.sans-serif": FONTS}):
+                save_figure(drawn, folder / f"{name}.svg")
+            if not narrow:
+                save_figure(drawn, folder / f"{name}.png", dpi=200)
         pictures.append({"name": picture.name, "caption": picture.caption})
     about: dict[str, Any] = {
         "name": result.name,
         "title": experiment.title,
         "where": experiment.where,
-        "setting": experiment.setting,
+        "setting": experiment.setting(result.sizes),
         "extra": experiment.extra,
         "sizes": result.sizes,
         "quick": quick,
         "command": command,
         "trials": len(result.rows),
-        "seconds": round(seconds, 1),
+        "seconds": round(sum(seconds), 1),
         "notes": list(result.notes),
         "says": list(result.says),
         "judgements": [vars(judgement) for judgement in result.judgements],
         "counts": result.counts(),
+        "counts_ours": result.counts(ours=True),
+        "ledger": [vars(setting) for setting in experiment.ledger(result.sizes)],
         "tables": tables,
         "pictures": pictures,
     }
@@ -112,7 +109,7 @@ def write_files(
 
 
 PARTS = {"name", "title", "where", "setting", "extra", "sizes", "quick", "command", "trials", "seconds"}
-PARTS |= {"notes", "says", "judgements", "counts", "tables", "pictures"}
+PARTS |= {"notes", "says", "judgements", "counts", "counts_ours", "ledger", "tables", "pictures"}
 
 
 def read_section(folder: Path) -> dict[str, Any] | None:
@@ -124,8 +121,8 @@ def read_section(folder: Path) -> dict[str, Any] | None:
     if not isinstance(about, dict) or not set(about) >= PARTS:
         return None
     try:
-        wanted = [f"{table['name']}.csv" for table in about["tables"]] + ["trials.csv"]
-        wanted += [f"{picture['name']}.svg" for picture in about["pictures"]]
+        wanted = [f"{table['name']}.csv" for table in about["tables"]]
+        wanted += [f"{picture['name']}{kind}.svg" for picture in about["pictures"] for kind in ("", "-narrow")]
     except (TypeError, KeyError):
         return None
     return about if all((folder / name).is_file() for name in wanted) else None

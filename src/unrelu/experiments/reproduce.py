@@ -12,11 +12,13 @@ from typing import Any
 
 from unrelu.base.errors import InputError, is_integer
 from unrelu.experiments.base import Result, Sizes, Task
-from unrelu.experiments.journal import Journal, key_of
+from unrelu.experiments.digest import digest
+from unrelu.experiments.journal import VERSION, Journal, key_of
 from unrelu.experiments.outputs import machine, make_folder, read_section, write_files, write_text
 from unrelu.experiments.page import page
 from unrelu.experiments.registry import EXPERIMENTS, chosen
 from unrelu.experiments.runner import Finished, cores, run_all
+from unrelu.experiments.trials import read_trials
 from unrelu.io.disk import together
 
 __all__ = ["Reproduction", "Watcher", "reproduce"]
@@ -24,6 +26,7 @@ __all__ = ["Reproduction", "Watcher", "reproduce"]
 MARK = "reproduction.json"
 LOG = "trials.jsonl"
 REPORT = "report.html"
+DIGEST = "README.md"
 
 
 class Watcher:
@@ -101,6 +104,7 @@ def reproduce(
     _claim(folder, force)
     plan = {name: EXPERIMENTS[name].tasks(sizes[name]) for name in order}
     journal = Journal(folder / LOG)
+    _resume(folder, plan, journal)
     run = _Run(folder, plan, sizes, journal, watcher, _options(trials, quick, rng), quick)
     try:
         return run.go(jobs or cores())
@@ -114,6 +118,30 @@ def reproduce(
         journal.close()
 
 
+def _resume(folder: Path, plan: dict[str, list[Task]], journal: Journal) -> None:
+    """Take trials from the CSV files of experiments that were finished: they can be passed on without the log."""
+    if _edition(folder) != VERSION:
+        return
+    for name, tasks in plan.items():
+        wanted = {key: task for task in tasks if (key := key_of(name, task)) not in journal.done}
+        kinds = {tuple(task) for task in wanted.values()}
+        for row, seconds in read_trials(folder / name) if wanted else ():
+            for names in kinds:
+                task = {part: row[part] for part in names if part in row}
+                if (key := key_of(name, task)) in wanted:
+                    found = {part: value for part, value in row.items() if part not in task}
+                    journal.done[key] = (found, seconds)
+                    break
+
+
+def _edition(folder: Path) -> Any:
+    """Which version and edition wrote a folder; None if that cannot be read."""
+    try:
+        return json.loads((folder / MARK).read_text(encoding="utf-8"))["trials of"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def _claim(folder: Path, force: bool) -> None:
     """Refuse a folder with someone else's files, before the work starts."""
     if folder.exists() and not folder.is_dir():
@@ -125,7 +153,7 @@ def _claim(folder: Path, force: bool) -> None:
         )
     make_folder(folder)
     if not (folder / MARK).exists():
-        write_text(folder / MARK, json.dumps(machine(), indent=1) + "\n")
+        write_text(folder / MARK, json.dumps({**machine(), "trials of": VERSION}, indent=1) + "\n")
 
 
 def _options(trials: int | None, quick: bool, rng: int) -> str:
@@ -205,7 +233,7 @@ class _Run:
                 continue
             found.results[name] = result
             command = f"unrelu reproduce {name}{self.options}"
-            seconds = sum(seconds for _, (_, seconds) in kept)
+            seconds = [seconds for _, (_, seconds) in kept]
             with together():
                 write_files(self.folder / name, experiment, result, command, seconds, quick=self.quick)
             self.watcher.experiment(name, result)
@@ -214,22 +242,25 @@ class _Run:
             self._write_page(found, None if waiting else int(bool(found.troubles)))
 
     def _write_page(self, found: Reproduction, final: int | None) -> None:
-        about: dict[str, Any] = {**machine(), "written": time.strftime("%Y-%m-%d %H:%M")}
+        about: dict[str, Any] = {**machine(), "trials of": VERSION, "written": time.strftime("%Y-%m-%d %H:%M")}
         sections = []
         for name in EXPERIMENTS:
             section = read_section(self.folder / name)
             if section is not None:
                 sections.append(section)
         about["experiments"] = [
-            {key: section[key] for key in ("name", "command", "sizes", "trials", "seconds", "counts")}
+            {key: section[key] for key in ("name", "command", "sizes", "trials", "seconds", "counts", "counts_ours")}
             for section in sections
         ]
+        lines = [judgement for section in sections for judgement in section["judgements"]]
+        about["odd and even trials"] = {"lines": len(lines), "agree": sum(not j["near"] for j in lines)}
         about["seeds"] = {s["name"]: _seeds(s["sizes"]) for s in sections}
         about["failed trials"] = [f"{t.name}: {t.trouble}" for t in found.troubles]
         with together(final=final):
             write_text(self.folder / MARK, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
             try:
                 text = page(self.folder, sections, about)
+                write_text(self.folder / DIGEST, digest(sections, about))
             except (TypeError, ValueError, KeyError, AttributeError) as error:
                 raise InputError(
                     f"a section.json in {self.folder} is not as this version writes it ({type(error).__name__}: "

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from time import perf_counter
+from time import process_time
 
 from unrelu.base.errors import InputError
 from unrelu.base.interrupts import held, on_leaving
@@ -184,9 +184,9 @@ def _leave_with_parent() -> None:
 
 
 def _run(experiment: Experiment, task: Task) -> Finished:
-    began = perf_counter()
+    began = process_time()
     try:
         found = experiment.quietly(task)
     except Exception as error:  # one bad trial must not cost the others
-        return Finished(experiment.name, task, None, perf_counter() - began, f"{type(error).__name__}: {error}")
-    return Finished(experiment.name, task, found, perf_counter() - began)
+        return Finished(experiment.name, task, None, process_time() - began, f"{type(error).__name__}: {error}")
+    return Finished(experiment.name, task, found, process_time() - began)

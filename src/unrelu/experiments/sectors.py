@@ -8,9 +8,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.experiments.base import Cell, Experiment, Picture, Result, Row, Sizes, Table, Task, numbers
-from unrelu.experiments.drawing import LOOKS, figure
-from unrelu.experiments.judging import judge_claim
+from unrelu.experiments.base import (
+    Cell,
+    Experiment,
+    Judgement,
+    Picture,
+    Result,
+    Row,
+    Setting,
+    Sizes,
+    Table,
+    Task,
+    numbers,
+)
+from unrelu.experiments.drawing import LOOKS, legend_below, panels
+from unrelu.experiments.rules import always
 from unrelu.experiments.solve import instance
 from unrelu.theory.partition import sector_partition
 from unrelu.theory.thresholds import check_threshold, threshold_limits
@@ -41,13 +53,28 @@ class FigureSectors(Experiment):
     name = "figure-sectors"
     title = "Twelve sectors and a positive threshold"
     where = "Figure 4 and the Example"
-    setting = "r = 2, entries at or above η seen; conditions (a) to (d) of Assumption 3 checked for several η"
     full: ClassVar[Sizes] = {
         "trials": 50,
         "n": 400,
         "multiples": [0.0, 0.1, 0.25, 0.5, 0.75, 0.99, 1.01, 1.5, 2.0, 4.0, 10.0, 100.0],
     }
     quick: ClassVar[Sizes] = {"trials": 10, "n": 300}
+
+    def setting(self, sizes: Sizes) -> str:
+        """Sizes of this run."""
+        return (
+            f"noiseless, r = 2, n = {sizes['n']}, entries at or above η seen; conditions (a) to (d) of Assumption 3 at "
+            f"{len(sizes['multiples'])} thresholds; {sizes['trials']} Gaussian factors"
+        )
+
+    def ledger(self, sizes: Sizes) -> tuple[Setting, ...]:
+        """The Example states its own; the other thresholds are ours."""
+        shown = f"{min(sizes['multiples']):g} to {max(sizes['multiples']):g} times the largest"
+        return (
+            Setting("Example", "sectors", "12", "printed"),
+            Setting("Example", "η", "min ‖u_i‖‖u_j‖/2, i, j in neighbours", "printed"),
+            Setting("figure", "η", shown, "ours", "around the largest with which all four conditions hold"),
+        )
 
     def tasks(self, sizes: Sizes) -> list[Task]:
         """One per factor."""
@@ -76,6 +103,19 @@ class FigureSectors(Experiment):
             "failed": failed,
         }
 
+    def judge(self, sizes: Sizes, rows: Sequence[Row]) -> list[Judgement]:
+        """Whether all conditions hold at the threshold that the Example states, where its condition (c) is met."""
+        good = [row for row in rows if (row.get("smallest") or 0) >= 2]
+        held = sum(row.get("printed_holds") is True for row in good)
+        words = (
+            f"all four hold at the stated η for {held} of the {len(good)} factors with two rows or more in every sector"
+        )
+        further = [row["limit"] / row["printed"] for row in good if numbers([row], "limit") and _positive(row)]
+        if further:
+            words += f"; they go on holding up to {float(np.median(further)):.3g} times that η (median)"
+        why = "the stated η is larger than the largest that the sample allows"
+        return [always("sectors/holds", held, len(good), words, otherwise=why)]
+
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
         """The sectors, and the share of factors for which each condition holds."""
         shares = _shares(sizes, rows)
@@ -102,9 +142,6 @@ class FigureSectors(Experiment):
                 "smallest": "rows in the smallest sector",
             }.items()
         ]
-        good = [row for row in rows if row["smallest"] >= 2]
-        held = sum(row["printed_holds"] for row in good)
-        further = float(np.median([row["limit"] / row["printed"] for row in rows]))
         U = instance(rows[0]).factor
         return Result(
             self.name,
@@ -117,24 +154,18 @@ class FigureSectors(Experiment):
             pictures=(
                 Picture(
                     self.name,
-                    "Left: a Gaussian factor in the plane cut into twelve sectors. Right: share of factors for which "
-                    "each condition of Assumption 3 holds, against the threshold over the largest that satisfies all.",
-                    lambda: _draw(sizes, rows, U),
+                    "First: a Gaussian factor in the plane cut into twelve sectors. Then: share of factors for which "
+                    "each  condition of Assumption 3 holds, against the threshold over the largest that satisfies all.",
+                    lambda narrow: _draw(sizes, rows, U, narrow),
                 ),
             ),
-            judgements=(
-                judge_claim(
-                    "sectors/holds",
-                    0 < len(good) == held,
-                    f"all four hold at the stated η in {held} of the {len(good)} factors with two rows or more in "
-                    f"every sector; they go on holding up to {further:.3g} times that η (median)",
-                    otherwise="a sector of every factor has fewer than two rows"
-                    if not good
-                    else "the stated η is larger than the largest that the sample allows",
-                ),
-            ),
+            judgements=self.judged(sizes, rows),
             notes=("Rows near the origin set the limit: the threshold is bounded by products of their lengths.",),
         )
+
+
+def _positive(row: Row) -> bool:
+    return any(value > 0 for value in numbers([row], "printed"))
 
 
 def _shares(sizes: Sizes, rows: Sequence[Row]) -> dict[str, list[float]]:
@@ -146,9 +177,9 @@ def _shares(sizes: Sizes, rows: Sequence[Row]) -> dict[str, list[float]]:
     }
 
 
-def _draw(sizes: Sizes, rows: Sequence[Row], U: NDArray[Any]) -> Figure:
-    drawn = figure(7.6, 3.5)
-    plane, right = drawn.subplots(1, 2)
+def _draw(sizes: Sizes, rows: Sequence[Row], U: NDArray[Any], narrow: bool) -> Figure:
+    drawn, axes = panels(1, 2, narrow=narrow, height=3.3, extra=0.7 if narrow else 0.5)
+    plane, right = axes[0]
     partition = sector_partition(U)
     reach = float(np.linalg.norm(U, axis=1).max()) * 1.15
     for k, group in enumerate(partition.groups):
@@ -170,5 +201,5 @@ def _draw(sizes: Sizes, rows: Sequence[Row], U: NDArray[Any]) -> Figure:
     right.set_xlim(-0.01, max(multiples) * 1.3)
     right.set(xlabel="threshold η / largest η with all four", ylabel="share of factors", ylim=(-0.05, 1.05))
     right.grid(alpha=0.3)
-    right.legend(fontsize="small", loc="lower left")
+    legend_below(drawn, right, 5)
     return drawn

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unrelu.experiments.drawing import LOOKS, figure, legend_below, quartile_line
+from unrelu.experiments.drawing import LOOKS, NARROW, SMALLEST, WIDE, figure, legend_below, quartile_line
 from unrelu.experiments.sensitivity_groups import Groups, signed
 
 if TYPE_CHECKING:
@@ -21,33 +21,49 @@ YARDSTICK = "#c3c9d2"
 ASIDE = 0.09
 # A logarithmic axis has no zero: that is drawn at rounding.
 ROUNDING = 1e-17
+# More labels than these stand upright.
+MOST_UPRIGHT = 4
 LABELS = {
-    "threshold": "stated − true threshold, in rms entries",
-    "censored": "random gaps, all told as censored",
-    "unknown": "random gaps, all told as unknown",
+    "threshold": "stated − true, in rms entries",
+    "censored": "random gaps, told as censored",
+    "unknown": "random gaps, told as unknown",
 }
 
 
-def draw(groups: Groups, sigma: float) -> Figure:
+def draw(groups: Groups, sigma: float, narrow: bool) -> Figure:
     """One noise level: threshold above, gaps told as censored below it, then gaps told as unknown and the side."""
     losses = groups.sizes["losses"]
-    drawn = figure(1.2 + 3.1 * max(len(losses), 2), 9.6)
-    parts: Any = drawn.subfigures(2, 1, height_ratios=[2.0, 1.1])
-    upper, lower = parts
-    panels = upper.subplots(2, len(losses), squeeze=False)
+    drawn, panels, (unknown, sides) = _narrow(len(losses)) if narrow else _wide(len(losses))
     for row, told in zip(panels, ("threshold", "censored"), strict=True):
         for ax, loss in zip(row, losses, strict=True):
             _curves(ax, groups, told, sigma, loss)
             ax.set_title(f"loss {loss}", fontsize="medium")
-            ax.tick_params(labelleft=ax is row[0])
-        row[0].set_ylabel("error against M*")
-    unknown, sides = lower.subplots(1, 2, width_ratios=[1.0, 1.25])
+            first = narrow or ax is row[0]
+            ax.tick_params(labelleft=first)
+            ax.set_ylabel("error against M*" if first else "")
     _curves(unknown, groups, "unknown", sigma, None)
     unknown.set_title("every loss", fontsize="medium")
     unknown.set_ylabel("error against M*")
     _sides(sides, groups, sigma)
     legend_below(drawn, panels[1, 0], 4)
     return drawn
+
+
+def _wide(losses: int) -> tuple[Figure, Any, Any]:
+    """A column for each loss, and a row with two panels of different width below them."""
+    drawn = figure(WIDE, 10.2)
+    parts: Any = drawn.subfigures(2, 1, height_ratios=[2.0, 1.1])
+    return drawn, parts[0].subplots(2, losses, squeeze=False), parts[1].subplots(1, 2, width_ratios=[1.0, 1.1])
+
+
+def _narrow(losses: int) -> tuple[Figure, Any, Any]:
+    """All below each other."""
+    count = 2 * losses + 1
+    drawn = figure(NARROW, 2.5 * count + 5.0)
+    # In a part of its own the long names of the last panel take no width from the others.
+    parts: Any = drawn.subfigures(2, 1, height_ratios=[2.5 * count, 4.0])
+    axes = parts[0].subplots(count, 1)
+    return drawn, axes[:-1].reshape(2, losses), (axes[-1], parts[1].subplots())
 
 
 def _curves(ax: Any, groups: Groups, told: str, sigma: float, loss: str | None) -> None:
@@ -71,8 +87,10 @@ def _curves(ax: Any, groups: Groups, told: str, sigma: float, loss: str | None) 
         aside = ASIDE * (k - (len(starts) - 1) / 2)
         quartile_line(ax, list(x + aside), errors, LOOKS[k % len(LOOKS)], start)
     ax.set_xlim(-0.6, len(places) - 0.4)
-    ax.set_xticks(x, [signed(at) if told == "threshold" else f"{at:.0%}" for at in places])
-    ax.set_xlabel(LABELS[told])
+    names = [signed(at) if told == "threshold" else f"{at:.0%}" for at in places]
+    ax.set_xticks(x, names, fontsize=SMALLEST, rotation=90 if len(names) > MOST_UPRIGHT else 0)
+    ax.tick_params(axis="y", labelsize=SMALLEST)
+    ax.set_xlabel(LABELS[told], fontsize=SMALLEST + 1)
 
 
 def _ends(groups: Groups, sigma: float) -> tuple[float, float]:
@@ -99,8 +117,8 @@ def _sides(ax: Any, groups: Groups, sigma: float) -> None:
             names.append(f"{loss}, {start}")
     ax.set_facecolor(REFUSED)
     ax.set_xscale("log")
-    ax.set_yticks(range(len(names)), names, fontsize="x-small")
+    ax.set_yticks(range(len(names)), names, fontsize=SMALLEST)
     ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
     ax.set_title("the side misstated", fontsize="medium")
-    ax.set_xlabel("error against M*: right side hollow, wrong side filled")
+    ax.set_xlabel("error: right ○, wrong ●", fontsize=SMALLEST + 1)
     ax.grid(axis="x", alpha=0.8, color="white")

@@ -93,6 +93,8 @@ def _summary(found: Reproduction, seconds: float) -> str:
     lines = []
     for name, result in found.results.items():
         counts = ", ".join(f"{count} {verdict}" for verdict, count in result.counts().items())
+        own = ", ".join(f"{count} {verdict}" for verdict, count in result.counts(ours=True).items())
+        counts = "; ".join(filter(None, [counts, f"of this library: {own}" if own else ""]))
         if not counts:  # a table of other experiments' verdicts
             rows = sum(len(table.rows) for table in result.tables)
             counts = f"{rows} lines"

@@ -28,6 +28,7 @@ __all__ = [
     "lemma_1",
     "lemma_2",
     "noisy_bounds",
+    "root_lemma",
     "theorem_2",
     "tu_lemma",
 ]
@@ -80,28 +81,47 @@ def tu_lemma(U: ArrayLike, V: ArrayLike) -> float:
     return TU * _gap(left, right) / float(values[-1])
 
 
-def lemma_2(U: ArrayLike, V: ArrayLike) -> float:
+def lemma_2(U: ArrayLike, V: ArrayLike, *, printed: bool = False) -> float:
     """Lemma 2, for U and V of any rank, with their smallest *non-zero* singular values; the right-hand side of
 
         min_Q ‖U − VQ‖_F ≤ max{(σ_min(U) + ‖V‖)/σ_min(U)², 1/σ_min(V)} · ‖UUᵀ − VVᵀ‖_F.
 
-    Printed in eq. (lem UV): σ²_min(U) + ‖V‖ in the numerator, which is not even of one dimension and false, for example
-    for U = ½ and V = 0. The printed proof chooses Q₂ᵀQ = Q₁ᵀ; it needs Q₂ᵀQ = RQ₁ᵀ with the rotation R of Lemma 1
-    between Σ₁ and P₂Σ₂. A term whose factor is zero is left out.
+    With ``printed`` as in eq. (lem UV): σ²_min(U) + ‖V‖ in the numerator, which is not even of one dimension. A term
+    whose factor is zero is left out; so read, the printed form is false for U = ½ and V = 0. Where neither is zero it
+    is true all the same, for it is never below :func:`root_lemma`; its printed proof is not one. (That proof chooses
+    Q₂ᵀQ = Q₁ᵀ; it needs Q₂ᵀQ = RQ₁ᵀ with the rotation R of Lemma 1 between Σ₁ and P₂Σ₂.)
 
     Examples
     --------
-    >>> lemma_2([[0.5], [0.0]], [[0.0], [0.0]])
-    0.5
+    >>> lemma_2([[0.5], [0.0]], [[0.0], [0.0]]), lemma_2([[0.5], [0.0]], [[0.0], [0.0]], printed=True)
+    (0.5, 0.25)
     """  # noqa: D400
     left, right = as_factor(U), as_factor(V, "V")
     terms = []
     if left.any():
         least = float(_singular_values(left)[-1])
-        terms.append((least + float(np.linalg.norm(right, 2))) / least**2)
+        terms.append(((least**2 if printed else least) + float(np.linalg.norm(right, 2))) / least**2)
     if right.any():
         terms.append(1 / float(_singular_values(right)[-1]))
     return max(terms) * _gap(left, right) if terms else 0.0
+
+
+def root_lemma(U: ArrayLike, V: ArrayLike) -> float:
+    """Shorter and sharper than Lemma 2: min_Q ‖U − VQ‖_F ≤ ‖UUᵀ − VVᵀ‖_F / min{σ_min(U), σ_min(V)}, any ranks.
+
+    Not in the paper. With A = UUᵀ and B = VVᵀ the left side is at most ‖A^½ − B^½‖_F, and in eigenbases of A and B
+    the entries of A^½ − B^½ are those of A − B over √a_i + √b_j, which is at least the smaller of the two where not
+    both are zero. A factor that is zero is left out of the minimum.
+
+    Examples
+    --------
+    >>> from unrelu.theory.geometry import quotient_distance
+    >>> root_lemma([[1.0], [0.0]], [[0.0], [1.0]]) == quotient_distance([[1.0], [0.0]], [[0.0], [1.0]])
+    True
+    """
+    left, right = as_factor(U), as_factor(V, "V")
+    least = [float(_singular_values(factor)[-1]) for factor in (left, right) if factor.any()]
+    return _gap(left, right) / min(least) if least else 0.0
 
 
 def _require_rank(U: Floats, values: Floats) -> None:

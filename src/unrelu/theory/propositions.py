@@ -15,6 +15,7 @@ __all__ = [
     "Chance",
     "all_orthants_probability",
     "cone_probability",
+    "cone_second_moment",
     "orthant_second_moment",
     "proposition_noiseless",
     "proposition_noisy",
@@ -140,6 +141,30 @@ def cone_probability(rank: int, angle: float = pi / 12, *, printed: bool = False
     from scipy.special import betainc
 
     return float(betainc((rank - 1) / 2, 0.5, 1 - cos(angle) ** 2)) / 2
+
+
+def cone_second_moment(rank: int, angle: float = pi / 12) -> tuple[float, float]:
+    """E[uuᵀ | u in a cone] for standard Gaussian u: its eigenvalue along the axis, and the r − 1 equal ones across it.
+
+    The paper says of the second that it is independent of n and r. With θ the angle to the axis, whose density is
+    proportional to sin^{r−2}θ up to ``angle``, they are r E cos²θ and r E sin²θ/(r − 1); the second rises from 0.045 at
+    r = 2 to sin²(π/12) = 0.067.
+
+    Examples
+    --------
+    >>> [round(cone_second_moment(r)[1], 3) for r in (2, 5, 50)]
+    [0.045, 0.056, 0.066]
+    """
+    if rank < 2 or not 0 < angle <= pi / 2:
+        raise InputError(f"rank must be at least 2 and angle between 0 and π/2, got {rank} and {angle}")
+    from scipy.integrate import quad
+
+    # Relative to the edge, so that high powers of a small sine do not vanish.
+    def moment(power: int) -> float:
+        return float(quad(lambda t: (sin(t) / sin(angle)) ** power, 0, angle)[0])
+
+    square = sin(angle) ** 2 * moment(rank) / moment(rank - 2)
+    return rank * (1 - square), rank * square / (rank - 1)
 
 
 def orthant_second_moment(signs: ArrayLike) -> Floats:

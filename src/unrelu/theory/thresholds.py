@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import cos, pi
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,10 +12,11 @@ from numpy.typing import ArrayLike
 from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError
 from unrelu.theory.assumptions import AssumptionReport, check_assumption_3
+from unrelu.theory.geometry import curvature
 from unrelu.theory.partition import Partition, cone_partition, sector_partition
 from unrelu.theory.pattern import as_factor
 
-__all__ = ["ThresholdLimits", "check_threshold", "threshold_limits"]
+__all__ = ["ConvexityLimit", "ThresholdLimits", "check_threshold", "convexity_limit", "threshold_limits"]
 
 
 def check_threshold(U: ArrayLike, threshold: float, partition: Partition | None = None) -> AssumptionReport:
@@ -109,3 +111,59 @@ def _weakest_link(weights: Floats) -> float:
         outside[following] = False
         best = np.maximum(best, weights[following])
     return weakest
+
+
+@dataclass(frozen=True)
+class ConvexityLimit:
+    """Up to which threshold F is strongly convex at a planted factor, without noise.
+
+    Attributes
+    ----------
+    threshold : float
+        The largest entry η at which γ > 0 if the entries at or above η are seen; for the next one γ is zero.
+    rows : float
+        The largest η at which every row sees r entries or more; γ is zero beyond it, because a row that sees fewer can
+        be moved.
+    """
+
+    threshold: float
+    rows: float
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether strong convexity lasts as long as every row sees r entries."""
+        return self.threshold == self.rows
+
+
+def convexity_limit(U: ArrayLike, rng: Any = None) -> ConvexityLimit:
+    """The largest threshold at which γ > 0 (Theorem 2): raising it takes entries away, and γ falls with each.
+
+    A γ that is smaller than its own error (``Curvature.residual``) counts as zero.
+
+    Parameters
+    ----------
+    U : array of shape (n, r)
+        A factor of full rank.
+    rng : int, Generator or None
+        For :func:`~unrelu.theory.geometry.curvature`.
+
+    Examples
+    --------
+    >>> U = np.random.default_rng(0).standard_normal((60, 2))
+    >>> limit = convexity_limit(U)
+    >>> limit.by_rows, curvature(U @ U.T >= limit.threshold, U).positive
+    (True, True)
+    """
+    factor = as_factor(U)
+    rank = factor.shape[1]
+    matrix = factor @ factor.T
+    matrix = (matrix + matrix.T) / 2  # equal entries must be equal to the last digit: they are seen together
+    rows = float(np.partition(matrix, -rank, axis=1)[:, -rank].min())
+    if curvature(matrix >= rows, factor, rng).positive:
+        return ConvexityLimit(rows, rows)
+    entries = np.unique(matrix[matrix <= rows])
+    good, bad = 0, len(entries) - 1
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if curvature(matrix >= entries[middle], factor, rng).positive else (good, middle)
+    return ConvexityLimit(float(entries[good]), rows)

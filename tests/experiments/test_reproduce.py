@@ -112,10 +112,28 @@ def test_a_run_goes_on_from_the_csv_files_alone(tmp_path):
     assert (folder / "figure-landscape" / TRIALS).read_text() == before
     more = reproduce(["figure-orthants"], folder, trials=3, **options)
     assert (more.run, more.kept) == (1, 2)
-    mark = folder / "reproduction.json"
-    mark.write_text(mark.read_text().replace("edition", "an older edition"))
-    (folder / "trials.jsonl").unlink()
-    assert reproduce(["figure-orthants"], folder, trials=2, **options).run == 2
+
+
+def test_trials_of_another_edition_are_run_again_whoever_else_has_run_since(tmp_path, monkeypatch):
+    options = dict(quick=True, jobs=1, trials=2)
+    names = ["figure-orthants", "figure-observed"]
+    folder = reproduce(names, tmp_path / "out", **options).folder
+    for name in names:
+        monkeypatch.setattr(type(EXPERIMENTS[name]), "edition", EXPERIMENTS[name].edition + 1)
+    for log in (True, False):  # the log tells editions apart, and so does what stands beside CSV files
+        if not log:
+            (folder / "trials.jsonl").unlink()
+        assert reproduce(names[1:], folder, **options).run == (2 if log else 0)
+    assert reproduce(names[:1], folder, **options).run == 2
+    assert reproduce(names, folder, **options).run == 0
+
+
+def test_curves_and_verdicts_of_an_earlier_run_do_not_stay(tmp_path):
+    folder = reproduce(["figure-orthants"], tmp_path / "out", quick=True, jobs=1, trials=2).folder
+    stale = folder / "figure-orthants" / CURVES
+    stale.write_text("trial,t\n0,1\n")
+    reproduce(["figure-orthants"], folder, quick=True, jobs=1, trials=2)
+    assert not stale.exists()
 
 
 def test_names_come_in_the_order_of_the_paper_with_what_they_need():
@@ -153,8 +171,8 @@ def test_a_line_cut_short_is_dropped_and_the_rest_kept(tmp_path):
     assert len(log_lines(tmp_path)) == 3
 
 
-def test_trials_of_another_version_are_run_again(tmp_path):
-    line = {"experiment": "figure-rank", "version": "0.0.0", "task": {"seed": 1}, "seconds": 1, "found": {}}
+def test_lines_of_another_edition_are_no_trials(tmp_path):
+    line = {"experiment": "figure-rank", "edition": 0, "task": {"seed": 1}, "seconds": 1, "found": {}}
     (tmp_path / "trials.jsonl").write_text(json.dumps(line) + "\nnot json\n")
     journal = Journal(tmp_path / "trials.jsonl")
     assert journal.done == {}
@@ -201,7 +219,7 @@ def test_results_do_not_depend_on_the_number_of_processes(tmp_path):
     assert one.results["figure-landscape"].rows == two.results["figure-landscape"].rows
     here = EXPERIMENTS["figure-landscape"](trials=2, quick=True)
     assert here.rows == one.results["figure-landscape"].rows
-    assert (one.run, one.kept) == (4, 0)
+    assert (one.run, one.kept) == (2 * 2 * len(STEPS), 0)
 
 
 def test_one_bad_trial_does_not_cost_the_others():
@@ -233,7 +251,7 @@ def test_files_of_a_run_and_a_second_call_that_has_nothing_to_do(tmp_path):
     folder = tmp_path / "out"
     done = unrelu_reproduce("figure-orthants", "figure-observed", "--quick", "--trials", 2, "-o", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "figure-orthants: 1 reproduced" in done.stdout
+    assert "figure-orthants: 1 not tested" in done.stdout
     assert "4 trials run, 0 kept" in done.stdout
     for name in ("figure-orthants", "figure-observed"):
         for kind in ("svg", "png", "csv"):
@@ -296,22 +314,22 @@ def wait_for_the_last(group):
 
 
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
-    process = started(tmp_path / "out", trials=10)
+    process = started(tmp_path / "out", trials=4)
     process.kill()
     process.communicate()
     wait_for_the_last(process.pid)  # without a parent its processes leave by themselves
     kept = [line for line in log_lines(tmp_path / "out") if line.endswith(b"\n")]
-    assert 2 <= len(kept) < 20
+    assert 2 <= len(kept) < 24
     done = unrelu_reproduce(
-        "figure-landscape", "--quick", "--trials", 10, "--jobs", 2, "-o", tmp_path / "out", cwd=tmp_path
+        "figure-landscape", "--quick", "--trials", 4, "--jobs", 2, "-o", tmp_path / "out", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert f"{20 - len(kept)} trials run, {len(kept)} kept from before" in done.stdout
+    assert f"{24 - len(kept)} trials run, {len(kept)} kept from before" in done.stdout
     after = log_lines(tmp_path / "out")
     assert after[: len(kept)] == kept
-    assert len(after) == 20
+    assert len(after) == 24
     tasks = [json.dumps(json.loads(line)["task"], sort_keys=True) for line in after]
-    assert len(set(tasks)) == 20
+    assert len(set(tasks)) == 24
 
 
 def test_ctrl_c_keeps_finished_trials_and_leaves_no_process(tmp_path):

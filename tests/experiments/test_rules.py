@@ -90,6 +90,10 @@ def test_numbers_named_in_the_descriptions_are_those_of_the_rules():
         assert f"fewer than {common.LEAST_VALUES} " in described[rule]
     assert f"at most {common.SHARE:.0%}".replace("%", " %") in described["number"]
     assert f"than {common.POWER:g}" in described["with probability"]
+    assert common.WIDE == 0.5, "half the printed mean"
+    assert common.STALLED == 10, "ten times the printed mean"
+    assert "half the printed mean" in described["number"]
+    assert "within ten times" in described["stalled"]
 
 
 @given(st.integers(0, 40), st.integers(1, 40))
@@ -211,6 +215,41 @@ def test_a_verdict_that_flips_with_a_setting_says_so(verdicts, expected):
     assert found.rests == ("step",)
     if expected == DEPENDS:
         assert all(f"step {k}: {verdict}" in found.measured for k, verdict in enumerate(verdicts))
+
+
+def test_better_and_reproduced_both_hold():
+    values = printed()["numbers"][STALLED]["value"]
+    found = across({"short": stalled(STALLED, [values] * 5), "long": stalled(STALLED, [values / 50] * 5)}, ["step"])
+    assert found.verdict == REPRODUCED
+    assert found.why == "The same at short, long. Better at long"
+    assert stalled(STALLED, [-values] * 5).verdict == NOT_REPRODUCED
+
+
+def test_reasons_of_all_settings_are_kept_and_the_chosen_one_is_shown():
+    both = across({"a": at(REPRODUCED), "b": at(NOT_REPRODUCED)}, ["step"])
+    nested = across({"ball": both, "square": at(REPRODUCED)}, ["X-update"])
+    assert (nested.verdict, nested.rests) == (DEPENDS, ("step", "X-update"))
+    assert nested.why == "ball: b: a reason"
+    wide = always(CLAIM, 30, 30, "thirty", otherwise="")
+    assert across({"a": at(REPRODUCED), "b": wide}, [], chosen="b").measured.startswith("thirty")
+
+
+def test_what_is_told_to_a_rule_is_heeded():
+    assert always(CLAIM, 30, 30, least=40).verdict == NOT_TESTED
+    assert ratio(CLAIM, [1.5] * 8, 1.0, 2.0, least=9).verdict == NOT_TESTED
+    assert generally(CLAIM, 12, 20, share=0.9).verdict == NOT_REPRODUCED
+    assert with_probability(CLAIM, 40, 40, 0.9, better=True).verdict == BETTER
+    assert bounded(CLAIM, [0.4] * 5, 0.4, 0.6).verdict == REPRODUCED  # an interval may end at its bound
+    assert bounded(CLAIM, [0.7] * 5, 0.4, 0.6).why == "the mean should be 0.6 at most"
+    assert always(CLAIM, 3, 4).why == "1 of 4 are exceptions"
+    spread = printed()["numbers"]["init/0/random-spectral/alpha"]["spread"]
+    assert stalled("init/0/random-spectral/alpha", [5 * spread] * 5).verdict == REPRODUCED
+
+
+def test_a_mean_that_is_clearly_another_is_told_however_wide_the_interval():
+    value = printed()["numbers"][NUMBER]["value"]
+    judgement = number(NUMBER, [10 * value, 12 * value, 14 * value, 11 * value, 13 * value])
+    assert judgement.verdict == NOT_REPRODUCED
 
 
 def test_claims_carry_their_place_in_the_paper_and_whose_they_are():

@@ -341,7 +341,7 @@ def test_shares_that_change_with_n_are_not_constant():
     rows = [{"of": "share", "family": "gaussian", "r": 2, "change": 1.1, "seed": k} for k in range(20)]
     assert verdicts(experiment, rows)[key] == REPRODUCED
     assert verdicts(experiment, [{**row, "change": 2.0} for row in rows])[key] == NOT_REPRODUCED
-    assert verdicts(experiment, rows)["threshold/share", "other factors"] == NOT_TESTED
+    assert verdicts(experiment, rows)["threshold/share", "sphere factors"] == NOT_TESTED
     from unrelu.experiments.threshold import _change
 
     assert _change([[0.5, 0.2], [0.5, 0.1]]) == pytest.approx(2)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "EDITION",
     "Cell",
     "Experiment",
     "Judgement",
@@ -32,8 +31,6 @@ __all__ = [
     "seed_of",
 ]
 
-# Raised when trials of some experiment begin to measure something else; those of another edition are run again.
-EDITION = 2
 # A trial's numbers are kept to so many digits, in the log, in the CSV files and for the verdicts alike: what the files
 # say is then all there is, and whoever judges them again comes to the same verdicts.
 DIGITS = 7
@@ -93,8 +90,8 @@ class Judgement:
     Made by :mod:`unrelu.experiments.rules`, never by hand. ``case`` tells several of the same claim apart. ``rule`` is
     the name of the rule. ``rests`` names the settings that the paper does not state and on which the verdict rests;
     each is a line of the experiment's ledger. ``ours`` is True for a claim about this library. ``near`` is True where
-    odd and even trials, judged apart, do not agree. ``prose`` is True for what the paper says in words, False for a
-    number that it prints.
+    odd and even trials, judged apart, do not both come to this verdict. ``prose`` is True for what the paper says in
+    words, False for a number that it prints.
     """
 
     key: str
@@ -152,6 +149,7 @@ class Experiment:
     full: ClassVar[Sizes]
     quick: ClassVar[Sizes]
     extra: ClassVar[bool] = False  # not of the paper, and not part of "all"
+    edition: ClassVar[int] = 2  # raised when trials begin to measure something else; those of another are run again
     needs: ClassVar[tuple[Experiment, ...]] = ()  # whose results it reads
 
     def sizes(self, *, quick: bool = False, trials: int | None = None, rng: Any = 0, **others: Any) -> Sizes:
@@ -191,7 +189,7 @@ class Experiment:
         return ()
 
     def judged(self, sizes: Sizes, rows: Sequence[Row]) -> tuple[Judgement, ...]:
-        """The verdicts, with those marked on which odd and even trials, judged apart, do not agree."""
+        """The verdicts; those are marked to which odd and even trials, judged apart, do not both come."""
         halves = [
             {(j.key, j.case): j.verdict for j in self.judge(sizes, [r for r in rows if r.get("seed", odd) % 2 == odd])}
             for odd in (0, 1)
@@ -211,7 +209,7 @@ class Experiment:
         Parameters
         ----------
         trials : int, optional
-            Default: as many as in the paper.
+            Default: as many as the full run has.
         rng : int, Generator or None
             Trial k of an integer has the seed ``rng + k``.
         quick : bool, default False

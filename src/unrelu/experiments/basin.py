@@ -92,8 +92,9 @@ class FigureBasin(Experiment):
         return (
             step_setting("GD"),
             Setting("GD", "start", "U* + d ‖U*‖_F × direction", "ours", "how close is close enough is not stated"),
-            Setting("GD", "cap", f"{sizes['most']}", "ours", "5000 is printed for Table 1"),
-            Setting("GD", "stop", f"‖∇F‖_F ≤ {STOP:g}", "ours", "1e-6 of twice ∇F is printed for Table 1"),
+            Setting("Hessian", "bent", f"{NEAR:g} γ/2", "ours", "measured at the nearest start, not at U* itself"),
+            Setting("GD", "cap", f"{sizes['most']}", "inferred", "not stated here; 5000 is printed for Table 1"),
+            Setting("GD", "stop", f"‖∇F‖_F ≤ {STOP:g}", "inferred", "1e-6 of twice ∇F is printed for Table 1"),
             Setting("GD", "recovered", f"error < {RECOVERED:g}", "ours", "runs that arrive end at about 1e-9"),
             Setting("data", "n, r", f"{sizes['n']}, {sizes['r']}", "ours", "200 and 5 are those of Table 1"),
             Setting(
@@ -233,7 +234,7 @@ def _close(sizes: Sizes, rows: Sequence[Row], step: float) -> Judgement:
         f"from {nearest:g} ‖U*‖_F {good} of {len(matrices)} matrices in both directions; every run succeeds up to "
         f"{reach:g} ‖U*‖_F, proved is {_radius(rows):.2g} ‖U*‖_F",
         otherwise=f"some run from {nearest:g} ‖U*‖_F, the nearest tried, goes astray or is cut off",
-        rests=("step", "nearest", "recovered"),
+        rests=("step", "nearest", "recovered", "cap", "stop"),
     )
 
 
@@ -250,7 +251,7 @@ def _linear(rows: Sequence[Row], step: float) -> Judgement:
         f"{words}{len(arrived)} runs; decrease of log error in the third quarter of a run over that in the last",
         otherwise="the decrease slows down",
         why="a power of the iteration would give 1.41",
-        rests=("step", "recovered"),
+        rests=("step", "recovered", "cap", "stop"),
     )
 
 
@@ -278,7 +279,7 @@ def _convex(sizes: Sizes, rows: Sequence[Row]) -> Judgement:
         len(matrices),
         f"{words}{good} of {len(matrices)} matrices",
         otherwise=f"γ is not positive, or the curvature falls below {NEAR:g} γ/2",
-        rests=("nearest",),
+        rests=("nearest", "bent"),
     )
 
 
@@ -320,7 +321,7 @@ def _draw(sizes: Sizes, rows: Sequence[Row], radius: float, *, narrow: bool) -> 
     right.set_xscale("log")
     right.set(ylabel="factor per iteration")
     for ax in (left, right):
-        ax.set_xlabel("distance of the start, ‖U₀ − U*‖$_F$/‖U*‖$_F$")
+        ax.set_xlabel("distance of the start, ‖U₀ − U*‖_F/‖U*‖_F")
         ax.grid(alpha=0.3)
     legend_below(drawn, left, 2)
     return drawn

@@ -87,7 +87,7 @@ class TableInitialisation(Experiment):
     name = "table-initialisation"
     title = "Gradient descent from three starts"
     where = "Tables 1 and 2"
-    full: ClassVar[Sizes] = {"trials": 40, "random": 12, "n": 200, "r": 5, "sigmas": [0.0, 1e-4, 1e-2], "most": 5000}
+    full: ClassVar[Sizes] = {"trials": 40, "random": 20, "n": 200, "r": 5, "sigmas": [0.0, 1e-4, 1e-2], "most": 5000}
     quick: ClassVar[Sizes] = {"trials": 2, "random": 1, "most": 1000}
 
     def setting(self, sizes: Sizes) -> str:

@@ -237,7 +237,7 @@ def _draw(sizes: Sizes, rows: Sequence[Row], *, narrow: bool) -> Figure:
                 style = look.line(markevery=0.17, linewidth=1.3)
                 axes[0, column].semilogy(series["iteration"], series["alpha"], label=label, **style)
                 axes[1, column].semilogy(series["iteration"], series["gamma"], label=label, **style)
-        for ax, name in zip(axes[:, column], ("gradient norm α$_t$", "completion error γ$_t$"), strict=True):
+        for ax, name in zip(axes[:, column], ("gradient norm α_t", "completion error γ_t"), strict=True):
             ax.grid(alpha=0.3)
             if narrow or ax is axes[0, column]:
                 ax.set_title(f"σ = {sigma:g}", fontsize=10)

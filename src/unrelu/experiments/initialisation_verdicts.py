@@ -78,7 +78,7 @@ def values(group: Sequence[Row], quantity: str, suffix: str = "", unit: str = "Â
 
 def compared(key: str, sigma: float, start: str, quantity: str, groups: Groups) -> Judgement:
     """A printed number under every reading: of the start, of Î²'s unit, of the gradient, at every step."""
-    rule = rules.stalled if printed()["numbers"][key]["rule"] == "stalled" else rules.number
+    rule = rules.stalled if printed()["numbers"][key].get("rule") == "stalled" else rules.number
     note = "The inferred step was fitted to this number" if (start, quantity) == ("tailored", "alpha") else ""
 
     def at(scaled: bool, suffix: str, step: float) -> Judgement:

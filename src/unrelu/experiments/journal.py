@@ -8,20 +8,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import unrelu
 from unrelu.base.errors import InputError
 from unrelu.base.interrupts import held
-from unrelu.experiments.base import EDITION, Row, Task
+from unrelu.experiments.base import Row, Task
+from unrelu.experiments.registry import EXPERIMENTS
 
-__all__ = ["VERSION", "Journal", "key_of"]
-
-# What trials have in common that may be kept together.
-VERSION = f"{unrelu.__version__}, edition {EDITION}"
+__all__ = ["Journal", "key_of"]
 
 
 def key_of(name: str, task: Task) -> str:
-    """What tells a trial apart from every other: the experiment, version and edition, and the whole task."""
-    return json.dumps([name, VERSION, task], sort_keys=True)
+    """What tells a trial apart from every other: the experiment, its edition, and the whole task."""
+    return json.dumps([name, _edition(name), task], sort_keys=True)
+
+
+def _edition(name: str) -> int | None:
+    return EXPERIMENTS[name].edition if name in EXPERIMENTS else None
 
 
 class Journal:
@@ -72,7 +73,7 @@ class Journal:
         for line in content[:whole].splitlines():
             try:
                 entry = json.loads(line)
-                if entry["version"] == VERSION:
+                if entry["edition"] == _edition(entry["experiment"]):
                     found = {**entry["found"]}  # an object, or the line is none of ours
                     self.done[key_of(entry["experiment"], entry["task"])] = (found, float(entry["seconds"]))
             except (ValueError, KeyError, TypeError, RecursionError):
@@ -80,7 +81,7 @@ class Journal:
 
     def append(self, name: str, task: Task, found: Row, seconds: float) -> None:
         """Keep one trial; it is on the disk when this returns."""
-        entry: dict[str, Any] = {"experiment": name, "version": VERSION, "task": task}
+        entry: dict[str, Any] = {"experiment": name, "edition": _edition(name), "task": task}
         entry |= {"seconds": round(seconds, 4), "found": found}
         line = (json.dumps(entry) + "\n").encode()
         size = os.fstat(self._file).st_size

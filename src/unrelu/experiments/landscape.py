@@ -81,9 +81,13 @@ class FigureLandscape(Experiment):
         return (
             step_setting("GD"),
             Setting("GD", "start", "N(0, 1) entries", "ours", "“Gaussian random”; that is the law of U* too"),
-            Setting("GD", "cap", f"{sizes['most']}", "ours", "not stated here; 5000 is printed for Table 1"),
+            Setting("GD", "cap", f"{sizes['most']}", "inferred", "not stated here; 5000 is printed for Table 1"),
             Setting(
-                "GD", "stop", f"‖∇F‖_F ≤ {STOP:g}", "ours", "not stated here; 1e-6 of twice ∇F is printed for Table 1"
+                "GD",
+                "stop",
+                f"‖∇F‖_F ≤ {STOP:g}",
+                "inferred",
+                "not stated here; Table 1 has 1e-6 of twice ∇F",
             ),
             Setting("GD", "at rest", f"≤ {AT_REST:g} ‖M_Ω‖₂^(3/2)", "ours", "runs continued from there stay there"),
             Setting("data", "n, r", f"{sizes['n']}, {sizes['r']}", "ours", "not stated here; 200 and 5 are Table 1's"),
@@ -192,7 +196,7 @@ def _uniform(rows: Sequence[Row]) -> Judgement:
         len(runs),
         f"{len(runs) - len(bad)} of {len(runs)} runs",
         otherwise=f"of the others {sum(_ending(r) == 'cut off' for r in bad)} were cut off before they came to rest",
-        rests=("step", "n, r"),
+        rests=("step", "start", "cap", "stop", "n, r"),
     )
 
 
@@ -206,13 +210,13 @@ def _relu(rows: Sequence[Row]) -> Judgement:
         f"{ends['elsewhere']} runs come to rest elsewhere, {ends['planted']} at the planted matrix; "
         f"{ends['cut off']} cut off before and not counted",
         otherwise="most runs reach the planted matrix",
-        rests=("step", "n, r", "at rest"),
+        rests=("step", "start", "cap", "n, r", "at rest"),
     )
 
 
 def _draw(rows: Sequence[Row], *, narrow: bool) -> Figure:
     drawn, axes = panels(1, 2, narrow=narrow, height=2.6, sharey=True)
-    names = {"alpha": "gradient norm ‖∇F(U)‖$_F$", "gamma": "completion error ‖UUᵀ − M‖$_F$/‖M‖$_F$"}
+    names = {"alpha": "gradient norm ‖∇F(U)‖_F", "gamma": "completion error ‖UUᵀ − M‖_F/‖M‖_F"}
     for ax, (sampling, label) in zip(axes[0], SAMPLINGS.items(), strict=True):
         for row in rows:
             if row["sampling"] == sampling:

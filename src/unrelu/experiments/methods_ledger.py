@@ -65,7 +65,7 @@ def _descents() -> tuple[Setting, ...]:
         step_setting("GD"),
         Setting("GD", "start", "scaled; as printed", "inferred", start),
         Setting("GD", "stop", f"‖(Z + Zᵀ)U‖_F ≤ {stop}", "printed", "of the gradient as printed, twice the true one"),
-        Setting("GD", "cap", f"{GradientDescent.max_iter}", "ours", f"{SILENT} here; printed for Table 1"),
+        Setting("GD", "cap", f"{GradientDescent.max_iter}", "inferred", f"{SILENT} here; printed for Table 1"),
         Setting("ScaledGD", "η", _values("ScaledGD", "step_size"), "inferred", f"{SILENT}; 0.5 in {THEIRS}"),
         Setting("ScaledGD", "start", "tailored, scaled", "printed", "scaled as that of GD"),
         Setting("ScaledGD", "stop", f"‖∇H‖_F ≤ {_stop('ScaledGD')}", "printed"),

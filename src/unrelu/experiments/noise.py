@@ -250,7 +250,7 @@ def _draw(sizes: Sizes, rows: Sequence[Row], narrow: bool) -> Figure:
             style = {**style, "markerfacecolor": "none"}
             words = f"bound, r = {r}"
             ax.loglog([row["noise"] for row in known], [row["bound"] for row in known], label=words, **style)
-    ax.set(xlabel="noise ‖Δ‖$_F$", ylabel="error ‖UUᵀ − M*‖$_F$ and bound")
+    ax.set(xlabel="noise ‖Δ‖_F", ylabel="error ‖UUᵀ − M*‖_F and bound")
     ax.grid(alpha=0.3)
     legend_below(drawn, ax, 3)
     return drawn

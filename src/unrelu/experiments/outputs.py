@@ -11,7 +11,7 @@ from typing import Any
 
 import unrelu
 from unrelu.base.errors import InputError
-from unrelu.experiments.base import Experiment, Judgement, Result, Table
+from unrelu.experiments.base import Experiment, Judgement, Result, Row, Table
 from unrelu.experiments.runner import cores
 from unrelu.experiments.ticks import plain_powers
 from unrelu.experiments.trials import CURVES, TRIALS, csv_text, curves_csv, trials_csv
@@ -65,14 +65,17 @@ def write_files(
     for table in result.tables:
         write_text(folder / f"{table.name}.csv", table_csv(table))
         tables.append({"name": table.name, "caption": table.caption, "columns": table.columns, "rows": table.rows})
-    if result.rows:
-        # The curves first: trials that stand alone would be taken for trials without curves.
-        curves = curves_csv(result.rows)
-        if curves:
-            write_text(folder / CURVES, curves)
-        write_text(folder / TRIALS, trials_csv(result.rows, seconds))
-    if result.judgements:
-        write_text(folder / VERDICTS, verdicts_csv(result.judgements))
+    # The curves first: trials that stand alone would be taken for trials without curves.
+    texts = {
+        CURVES: curves_csv(result.rows),
+        TRIALS: trials_csv(result.rows, seconds),
+        VERDICTS: verdicts_csv(result.judgements) if result.judgements else "",
+    }
+    for name, text in texts.items():
+        if text:
+            write_text(folder / name, text)
+        else:  # that of an earlier run would be taken for this one's
+            (folder / name).unlink(missing_ok=True)
     pictures = []
     for picture in result.pictures:
         for name, narrow in ((picture.name, False), (f"{picture.name}-narrow", True)):
@@ -93,7 +96,10 @@ def write_files(
         "sizes": result.sizes,
         "quick": quick,
         "command": command,
+        "edition": experiment.edition,
+        "version": unrelu.__version__,
         "trials": len(result.rows),
+        "seeds": _seeds(result.rows),
         "seconds": round(sum(seconds), 1),
         "notes": list(result.notes),
         "says": list(result.says),
@@ -109,7 +115,14 @@ def write_files(
 
 
 PARTS = {"name", "title", "where", "setting", "extra", "sizes", "quick", "command", "trials", "seconds"}
+PARTS |= {"edition", "version", "seeds"}
 PARTS |= {"notes", "says", "judgements", "counts", "counts_ours", "ledger", "tables", "pictures"}
+
+
+def _seeds(rows: Sequence[Row]) -> list[int] | None:
+    """The first seed and the last, if trials have some."""
+    seeds = [row["seed"] for row in rows if "seed" in row]
+    return [min(seeds), max(seeds)] if seeds else None
 
 
 def read_section(folder: Path) -> dict[str, Any] | None:

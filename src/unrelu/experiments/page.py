@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from unrelu.experiments.digest import ERRATA
 from unrelu.experiments.page_parts import badge, bar, cell, count_badges, made_cell, slug, table
 from unrelu.experiments.page_section import ORIGINS, ledger_id, ledger_table, section_html
 from unrelu.experiments.rules import BETTER, DEPENDS, NOT_REPRODUCED, NOT_TESTED, REPRODUCED, RULES, VERDICTS
@@ -123,7 +124,7 @@ def _head(sections: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> st
     count = "1 trial" if len(failed) == 1 else f"{len(failed)} trials"
     trouble = f'<p class="banner">Without {count} that failed: {escape("; ".join(failed[:3]))}</p>' if failed else ""
     return (
-        f'<header><h1>{TITLE}</h1><p class="lead">Every table, figure and claim of Liu, Wang, Huang, Qu and Balzano '
+        f'<header><h1>{TITLE}</h1><p class="lead">Tables, figures and claims of Liu, Wang, Huang, Qu and Balzano '
         "(ICML 2024) beside what <code>unrelu</code> measured. Each verdict is computed by a "
         '<a href="#rules">stated rule</a> from <a href="#ledger">stated settings</a>.</p>'
         f"{banner}{trouble}</header>\n"
@@ -134,7 +135,9 @@ def _summary(sections: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) ->
     told = summary(sections, main_claims())
     named = any(sentence.phrases or sentence.untested for sentence in told)
     sentences = "".join(map(_sentence, told)) if named else "<p>No main claim of the paper is judged on this page.</p>"
-    paper, ours = (_sum(section[kind] for section in sections) for kind in ("counts", "counts_ours"))
+    paper = _sum(section["counts"] for section in sections if section["name"] != ERRATA)
+    errata = _sum(section["counts"] for section in sections if section["name"] == ERRATA)
+    ours = _sum(section["counts_ours"] for section in sections)
     total, total_ours = sum(paper.values()), sum(ours.values())
     judged = [j for s in sections for j in s["judgements"] if not j["ours"] and j["verdict"] != NOT_TESTED]
     resting = sum(bool(j["rests"]) for j in judged)
@@ -150,6 +153,12 @@ def _summary(sections: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) ->
         f'{"rests" if resting == 1 else "rest"} on <a href="#rests">settings that the paper does not state</a>.{apart}'
         "</p>"
     )
+    misprints = (
+        f'<h3>{sum(errata.values())} steps and formulas <a href="#{ERRATA}">printed wrongly</a>, counted apart</h3>'
+        f'<p class="counts">{count_badges(errata)}</p>'
+        if errata
+        else ""
+    )
     library = (
         f"<h3>{total_ours} claim{'' if total_ours == 1 else 's'} about this library, counted apart</h3>"
         f'<p class="counts">{count_badges(ours)}</p>'
@@ -159,7 +168,7 @@ def _summary(sections: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) ->
     return (
         f'<section id="summary" aria-labelledby="summary-title"><h2 id="summary-title">Summary</h2>{sentences}'
         f"<h3>{total} claims and numbers of the paper</h3>{bar(paper)}"
-        f'<p class="counts">{count_badges(paper)}</p>{also}{library}</section>\n'
+        f'<p class="counts">{count_badges(paper)}</p>{also}{misprints}{library}</section>\n'
     )
 
 
@@ -247,8 +256,8 @@ def _rules() -> str:
         f'</h2><ul class="legend">{verdicts}</ul>'
         '<h3 id="rests">Rests on a setting</h3><p>The paper does not state this setting. Which value was used, and how '
         'it was found, is in the <a href="#ledger">ledger</a>; with another value the verdict might differ.</p>'
-        '<h3 id="near">Near its bound</h3><p>Odd and even trials, judged apart by the same rule, do not come to the '
-        "same verdict: another sample might turn it.</p>"
+        '<h3 id="near">Near its bound</h3><p>Odd and even trials, judged apart by the same rule, do not both come to '
+        "this verdict: another sample might turn it, or half of this one is too small for it.</p>"
         f'<h3>Rules</h3><dl class="rules">{rules}</dl></section>\n'
     )
 

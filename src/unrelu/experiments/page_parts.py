@@ -255,6 +255,19 @@ LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
 LEFT_OUT = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", flags=re.DOTALL)
 
 
+def _classes(svg: str) -> str:
+    """Styles of lines and marks that repeat as classes; those of text stay, and its font is said once."""
+    font = re.search(r"font-family: [^;\"]*", svg)
+    if font is not None:
+        svg = svg.replace(f"{font[0]}; ", "").replace("<svg ", f'<svg style="{font[0]}" ', 1)
+    found = re.findall(r'<(?:use|path)[^>]*? style="([^"]*)"', svg)
+    often = [style for style in dict.fromkeys(found) if found.count(style) > 2]
+    for place, style in enumerate(often):
+        svg = re.sub(rf'(<(?:use|path)[^>]*?) style="{re.escape(style)}"', rf'\1 class="c{place}"', svg)
+    rules = "".join(f".c{place}{{{style}}}" for place, style in enumerate(often))
+    return svg.replace("<defs>", f"<defs><style>{rules}</style>", 1) if often else svg
+
+
 def slim(svg: str) -> str:
     r"""A drawing without what no reader sees: comments, metadata, digits beyond a hundredth of a point.
 
@@ -264,7 +277,8 @@ def slim(svg: str) -> str:
     '<path d="M 1.23 2.5 L 4 4"/><text x="0.12">0.125</text>'
     """
     svg = PLACES.sub(lambda places: LONG_NUMBER.sub(_rounded, places[0]), LEFT_OUT.sub("", svg))
-    return re.sub(r"\s*\n\s*", " ", svg).replace("> <", "><").strip()
+    svg = re.sub(r"\s*\n\s*", " ", svg).replace("> <", "><").strip()
+    return _classes(re.sub(r' transform="rotate\(-?0 [^"]*"| id="[a-z]+\w*_\d+"', "", svg))
 
 
 def _rounded(found: re.Match[str]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from unrelu.experiments.base import Judgement, Row, Sizes
 from unrelu.experiments.judging import printed
 from unrelu.experiments.rules import across, always, fitted, generally, no_evidence
+from unrelu.experiments.rules.common import is_finite
 
 __all__ = [
     "LOOSE",
@@ -197,14 +198,14 @@ def _ending(rows: Sequence[Row], reading: Reading, ends: Sequence[float]) -> str
     if endless:
         return f"In {endless} seeds the highest rank tried was still recovered"
     failed = [r for r in reading.of(rows, SIZE) if not reading.recovers(r)]
-    rest = sum((_number(r, "iterations") or 0) < reading.cap for r in failed)
+    rest = sum((_number(r, "iterations") or 0) < reading.cap and is_finite(_error(r) or 0.0) for r in failed)
     return f"Of {len(failed)} runs that had not recovered by then, {rest or 'none'} had come to rest" if failed else ""
 
 
 def _fundamental(sizes: Sizes, rows: Sequence[Row]) -> Judgement:
     """Whether another method on the same F from the same start fails as well where gradient descent is cut off."""
     chosen = [r for r in rows if r.get("method") == "gauss-newton"]
-    solved = {_matrix(r): is_recovered(r) for r in chosen if math.isfinite(_error(r) or 0.0) and _error(r) is not None}
+    solved = {_matrix(r): is_recovered(r) for r in chosen if _error(r) is not None and is_finite(_error(r) or 0.0)}
     found = {}
     for reading in readings(sizes):
         if reading.start != "scaled":  # the start of Gauss–Newton too
@@ -212,7 +213,7 @@ def _fundamental(sizes: Sizes, rows: Sequence[Row]) -> Judgement:
         left = [
             _matrix(r)
             for r in reading.of(rows)
-            if math.isfinite(reading.error(r) or 0.0)
+            if is_finite(reading.error(r) or 0.0)
             and not reading.recovers(r)
             and r["r"] < (limit_of(r) or 0)
             and _matrix(r) in solved

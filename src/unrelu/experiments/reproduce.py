@@ -13,7 +13,7 @@ from typing import Any
 from unrelu.base.errors import InputError, is_integer
 from unrelu.experiments.base import Result, Sizes, Task
 from unrelu.experiments.digest import digest
-from unrelu.experiments.journal import VERSION, Journal, key_of
+from unrelu.experiments.journal import Journal, key_of
 from unrelu.experiments.outputs import machine, make_folder, read_section, write_files, write_text
 from unrelu.experiments.page import page
 from unrelu.experiments.registry import EXPERIMENTS, chosen
@@ -27,6 +27,8 @@ MARK = "reproduction.json"
 LOG = "trials.jsonl"
 REPORT = "report.html"
 DIGEST = "README.md"
+# What reproduction.json says of each experiment.
+PASSED_ON = ("name", "edition", "version", "command", "sizes", "trials", "seconds", "counts", "counts_ours")
 
 
 class Watcher:
@@ -76,9 +78,9 @@ def reproduce(
     names : names of experiments
         See :data:`unrelu.experiments.EXPERIMENTS`; ``all`` for every one of the paper.
     folder : path
-        Where results go. Trials that are there already (same experiment, sizes, seed and version) are not run again.
+        Where results go. Trials that are there already (same experiment and edition, sizes and seed) are not run again.
     trials : int, optional
-        Default: as many as in the paper.
+        Default: as many as the full run has; the ledger says where the paper has more.
     quick : bool, default False
         Fewer trials and smaller sizes.
     jobs : int, optional
@@ -120,9 +122,10 @@ def reproduce(
 
 def _resume(folder: Path, plan: dict[str, list[Task]], journal: Journal) -> None:
     """Take trials from the CSV files of experiments that were finished: they can be passed on without the log."""
-    if _edition(folder) != VERSION:
-        return
+    editions = _editions(folder)
     for name, tasks in plan.items():
+        if editions.get(name) != EXPERIMENTS[name].edition:
+            continue
         wanted = {key: task for task in tasks if (key := key_of(name, task)) not in journal.done}
         kinds = {tuple(task) for task in wanted.values()}
         for row, seconds in read_trials(folder / name) if wanted else ():
@@ -134,12 +137,13 @@ def _resume(folder: Path, plan: dict[str, list[Task]], journal: Journal) -> None
                     break
 
 
-def _edition(folder: Path) -> Any:
-    """Which version and edition wrote a folder; None if that cannot be read."""
+def _editions(folder: Path) -> dict[str, Any]:
+    """Of which edition the trials of each experiment in a folder are; nothing if that cannot be read."""
     try:
-        return json.loads((folder / MARK).read_text(encoding="utf-8"))["trials of"]
+        about = json.loads((folder / MARK).read_text(encoding="utf-8"))
+        return {entry["name"]: entry["edition"] for entry in about["experiments"]}
     except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return {}
 
 
 def _claim(folder: Path, force: bool) -> None:
@@ -153,7 +157,7 @@ def _claim(folder: Path, force: bool) -> None:
         )
     make_folder(folder)
     if not (folder / MARK).exists():
-        write_text(folder / MARK, json.dumps({**machine(), "trials of": VERSION}, indent=1) + "\n")
+        write_text(folder / MARK, json.dumps(machine(), indent=1) + "\n")
 
 
 def _options(trials: int | None, quick: bool, rng: int) -> str:
@@ -162,11 +166,6 @@ def _options(trials: int | None, quick: bool, rng: int) -> str:
         + (" --quick" if quick else "")
         + (f" --seed {rng}" if rng else "")
     )
-
-
-def _seeds(sizes: Sizes) -> list[int] | None:
-    """The first seed and the last, of experiments that have trials of their own."""
-    return None if sizes["trials"] is None else [sizes["rng"], sizes["rng"] + sizes["trials"] - 1]
 
 
 @dataclass
@@ -242,19 +241,16 @@ class _Run:
             self._write_page(found, None if waiting else int(bool(found.troubles)))
 
     def _write_page(self, found: Reproduction, final: int | None) -> None:
-        about: dict[str, Any] = {**machine(), "trials of": VERSION, "written": time.strftime("%Y-%m-%d %H:%M")}
+        about: dict[str, Any] = {**machine(), "written": time.strftime("%Y-%m-%d %H:%M")}
         sections = []
         for name in EXPERIMENTS:
             section = read_section(self.folder / name)
             if section is not None:
                 sections.append(section)
-        about["experiments"] = [
-            {key: section[key] for key in ("name", "command", "sizes", "trials", "seconds", "counts", "counts_ours")}
-            for section in sections
-        ]
+        about["experiments"] = [{key: section[key] for key in PASSED_ON} for section in sections]
         lines = [judgement for section in sections for judgement in section["judgements"]]
         about["odd and even trials"] = {"lines": len(lines), "agree": sum(not j["near"] for j in lines)}
-        about["seeds"] = {s["name"]: _seeds(s["sizes"]) for s in sections}
+        about["seeds"] = {s["name"]: s["seeds"] for s in sections}
         about["failed trials"] = [f"{t.name}: {t.trouble}" for t in found.troubles]
         with together(final=final):
             write_text(self.folder / MARK, json.dumps(about, indent=1, ensure_ascii=False) + "\n")

@@ -193,7 +193,7 @@ def _by_seed(rows: Sequence[Row], r: int) -> list[list[Row]]:
 
 def _apart(rows: Sequence[Row], r: int) -> float | None:
     """The largest difference between the mean of uuᵀ and the stated matrix, in standard errors of that mean."""
-    known = [row for row in rows if len(row.get("moments") or ()) == r * r]
+    known = [row for row in rows if len(row.get("moments") or ()) == r * r and None not in row["moments"]]
     if not known:
         return None
     weights = np.array([row["n"] for row in known], dtype=float)

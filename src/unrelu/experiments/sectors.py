@@ -72,7 +72,7 @@ class FigureSectors(Experiment):
         shown = f"{min(sizes['multiples']):g} to {max(sizes['multiples']):g} times the largest"
         return (
             Setting("Example", "sectors", "12", "printed"),
-            Setting("Example", "η", "min ‖u_i‖‖u_j‖/2, i, j in neighbours", "printed"),
+            Setting("Example", "η", "√3‖u_i‖‖u_j‖/2 within, ‖u_i‖‖u_j‖/2 between neighbours, the least", "printed"),
             Setting("figure", "η", shown, "ours", "around the largest with which all four conditions hold"),
         )
 

@@ -108,15 +108,18 @@ def _told(short: str, judged: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterat
     """A claim once if its cases agree, else each case with its verdict; untested cases count only if all are."""
     kinds = {BETTER: HOLDS}
     told = [pair for pair in judged if pair[1]["verdict"] != NOT_TESTED] or list(judged)
-    apart = len({kinds.get(j["verdict"], j["verdict"]) for _, j in told}) > 1
-    seen: set[tuple[str, str]] = set()
-    for name, j in told:
-        verdict = kinds.get(j["verdict"], j["verdict"])
-        text = f"{short} ({j['case'] or name})" if apart else short
-        if (verdict, text) not in seen:
-            seen.add((verdict, text))
-            rests = any(bool(other["rests"]) for _, other in told) if not apart else bool(j["rests"])
-            yield verdict, Phrase(text, anchor(name, j), rests)
+    kinds_told = {kinds.get(j["verdict"], j["verdict"]) for _, j in told}
+    for verdict in [v for v in (HOLDS, FAILS, DEPENDS, NOT_TESTED) if v in kinds_told]:
+        own = [(name, j) for name, j in told if kinds.get(j["verdict"], j["verdict"]) == verdict]
+        # Where only some cases came to this verdict the sentence says which, once.
+        some = len(own) < len(judged)
+        cases = ", ".join(dict.fromkeys(j["case"] or name for name, j in own))
+        name, first = own[0]
+        yield verdict, Phrase(f"{short} ({cases})" if some else short, anchor(name, first), _rests(own))
+
+
+def _rests(judged: Sequence[tuple[str, Mapping[str, Any]]]) -> bool:
+    return any(bool(j["rests"]) for _, j in judged)
 
 
 def _resting(phrases: Sequence[Phrase]) -> str:

@@ -359,7 +359,9 @@ def _judged(key: str, rows: Sequence[Row]) -> Judgement:
     why = ""
     if key == "theorems/lemma-2":
         why = "The right side is never below ‖UUᵀ − VVᵀ‖_F / min{σ_min(U), σ_min(V)}; the printed proof is not one"
-    rests = ("solution",) if key == "theorems/4" else ()
+    if key == "theorems/4":
+        why = "The noise of which it speaks is so small that F is bent as without it; K is read as the longest path"
+    rests = ("solution", "collection") if key == "theorems/4" else ()
     return always(key, good, len(told), words, otherwise="an instance contradicts it", why=why, rests=rests)
 
 

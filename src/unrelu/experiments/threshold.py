@@ -24,7 +24,7 @@ from unrelu.experiments.base import (
 )
 from unrelu.experiments.drawing import LOOKS, legend_below, panels
 from unrelu.experiments.rules import across, always, generally
-from unrelu.experiments.solve import instance
+from unrelu.experiments.solve import instance, value_of
 from unrelu.theory.geometry import curvature
 from unrelu.theory.partition import sector_partition
 from unrelu.theory.thresholds import convexity_limit, threshold_limits
@@ -40,7 +40,7 @@ CONSTANT = 1.2
 HALF = 0.5
 # A threshold that does not grow with the entries.
 FIXED = 1.0
-UNTOLD = "in the others γ is too small there to be told from zero, or r is near the counting limit"
+UNTOLD = "in the others γ is too small there to be told from zero"
 OTHERWISE = "some row sees fewer than r entries, and can be moved"
 
 
@@ -147,8 +147,10 @@ class FigureThreshold(Experiment):
         found.append(generally("threshold/rows", ended, len(ends), otherwise="it ends before that", why=why))
         shares = [row for row in rows if row.get("of") == "share"]
         gaussian = [row for row in shares if row["family"] == "gaussian"]
-        others = [row for row in shares if row["family"] != "gaussian"]
-        return [*found, _steady(sizes, gaussian, "Gaussian factors"), _steady(sizes, others, "other factors")]
+        others = [family for family in sizes["families"] if family != "gaussian"]
+        found.append(_steady(sizes, gaussian, "Gaussian factors"))
+        found += [_steady(sizes, [r for r in shares if r["family"] == f], f"{f} factors") for f in others]
+        return found
 
     def conclude(self, sizes: Sizes, rows: Sequence[Row], others: Mapping[str, Result]) -> Result:
         """γ by threshold, the ends, and the shares."""
@@ -255,6 +257,10 @@ def _steady(sizes: Sizes, rows: Sequence[Row], case: str) -> Judgement:
 def _convex(sizes: Sizes, rows: Sequence[Row], r: int) -> Judgement:
     """Whether γ > 0 at each threshold above zero; why it is not is said once."""
     found: dict[str, Judgement] = {}
+    own = [row for row in rows if row["r"] == r and row.get("end") is not None]
+    small = sum(value_of(row, "end") > 0 for row in own)
+    words = f"γ > 0 at some positive threshold of its own for {small} of {len(own)} factors"
+    found["small enough"] = always("threshold/convex", small, len(own), words, otherwise=OTHERWISE, case=f"r = {r}")
     for q in _positive(sizes) or [HALF]:
         told = [bool(flag) for row in rows if row["r"] == r and (flag := _at(row, "positive", q)) is not None]
         words = f"γ > 0 for {sum(told)} of {len(told)} factors at the {100 * q:g} % quantile"

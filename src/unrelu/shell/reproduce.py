@@ -30,7 +30,8 @@ def reproduce_command(
         typer.Argument(metavar=options.NAME, help="Tables and figures, or all; without one, lists them."),
     ] = None,
     trials: Annotated[
-        int | None, typer.Option(metavar=options.COUNT, help="Trials per setting.", show_default="as in the paper")
+        int | None,
+        typer.Option(metavar=options.COUNT, help="Trials per setting.", show_default="full run"),
     ] = None,
     quick: Annotated[
         bool,

@@ -95,6 +95,11 @@ def generally(
     return Judgement(**known, verdict=NOT_TESTED, why=words(reason, why))
 
 
+def _stated(chance: float) -> str:
+    """A probability, one that is nearly 1 as what is missing to it."""
+    return f"{chance:.4g}" if chance < 0.999 else f"1 − {1 - chance:.1g}"
+
+
 def with_probability(
     key: str, good: int, total: int, stated: float, measured: str = "", **told: Unpack[Told]
 ) -> Judgement:
@@ -109,7 +114,7 @@ def with_probability(
     ['not tested', 'reproduced', 'not reproduced']
     """
     known = {**about(key, "with probability", told)}
-    known["measured"] = _counted(measured, good, total, f"; stated {stated:.4g}")
+    known["measured"] = _counted(measured, good, total, f"; stated {_stated(stated)}")
     least, why = told.get("least", LEAST_GENERALLY), told.get("why", "")
     low, high = rate_interval(good, total)
     if total < least:

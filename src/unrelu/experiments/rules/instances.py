@@ -13,8 +13,8 @@ __all__ = ["no_evidence", "refuted", "witness"]
 def refuted(
     key: str, refutes: bool | None, measured: str, *, why: str, case: str = "", rests: Sequence[str] = ()
 ) -> Judgement:
-    """A counterexample: a statement about every instance is not reproduced if one instance that was computed
-    contradicts it. One that does not contradict it proves nothing: not tested.
+    """A counterexample or a construction: a statement is not reproduced if an instance that was computed contradicts
+    it, or if what it denies was constructed and checked. Where neither was found it is not tested.
 
     Examples
     --------

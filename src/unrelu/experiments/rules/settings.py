@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from unrelu.experiments.base import Judgement
-from unrelu.experiments.rules.common import DEPENDS, NOT_REPRODUCED, NOT_TESTED, words
+from unrelu.experiments.rules.common import BETTER, DEPENDS, NOT_REPRODUCED, NOT_TESTED, REPRODUCED, words
 
 __all__ = ["across"]
 
@@ -41,11 +41,17 @@ def across(found: Mapping[str, Judgement], rests: Sequence[str], *, chosen: str 
     shown = replace(found[name], rests=tuple(dict.fromkeys([*found[name].rests, *rests])))
     if not told:
         return shown
-    if len({judgement.verdict for judgement in told.values()}) == 1:
+    verdicts = {REPRODUCED if j.verdict == BETTER else j.verdict for j in told.values()}
+    if len(verdicts) == 1:
         left = [other for other in found if other not in told]
         also = f"The same at {', '.join(told)}" if len(told) > 1 else f"At {name}"
         also += f"; not tested at {', '.join(left)}" if left else ""
+        better = [other for other, judgement in told.items() if judgement.verdict == BETTER]
+        if 0 < len(better) < len(told):  # it holds everywhere, and at some values more than holds
+            return replace(shown, verdict=REPRODUCED, why=words(also, f"Better at {', '.join(better)}"))
         return replace(shown, why=words(shown.why, also))
     measured = "; ".join(f"{other}: {judgement.verdict}, {judgement.measured}" for other, judgement in found.items())
-    why = "; ".join(f"{other}: {j.why}" for other, j in told.items() if j.why and j.verdict == NOT_REPRODUCED)
+    why = "; ".join(
+        f"{other}: {j.why}" for other, j in told.items() if j.why and j.verdict in (NOT_REPRODUCED, DEPENDS)
+    )
     return replace(shown, verdict=DEPENDS, measured=measured, why=why)

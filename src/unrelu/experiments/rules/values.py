@@ -112,6 +112,8 @@ def stalled(key: str, values: Sequence[float], note: str = "", **told: Unpack[To
     if unfit is not None:
         return unfit
     mean = float(np.mean(values))
+    if min(values) < 0:
+        return Judgement(**known, verdict=NOT_REPRODUCED, why=words("a norm below zero is none", note))
     if mean < value / STALLED:
         return Judgement(**known, verdict=BETTER, why=words("the runs went further before they ended", note))
     if mean <= STALLED * max(value, spread):

@@ -225,7 +225,7 @@ def test_the_start_as_printed_is_a_reading_of_its_own():
 
 def test_larger_sizes_have_fewer_trials_and_gradient_descent_stops_before_the_limit():
     tasks = RANK.tasks(RANK.sizes(trials=10))
-    assert {n: len({t["seed"] for t in tasks if t["n"] == n}) for n in (200, 300, 400)} == {200: 10, 300: 2, 400: 2}
+    assert {n: len({t["seed"] for t in tasks if t["n"] == n}) for n in (200, 300, 400)} == {200: 10, 300: 2, 400: 1}
     assert max(t["r"] for t in tasks if t["method"] == "gd" and t["n"] == 200) == 55
     assert {62, 58, 57} <= {t["r"] for t in tasks if t["method"] == "gauss-newton" and t["n"] == 200}
     # Every matrix that gradient descent tries is tried by Gauss–Newton as well.

@@ -128,7 +128,7 @@ def test_the_summary_is_three_sentences_from_the_verdicts_of_the_main_claims(mad
     always, rate, ranks, speed, noise, place, few = made_up_report.MAIN.values()
     above, below = f"{place} (r > ½ log₂ n, 50 %)", f"{place} (r ≤ ½ log₂ n, 50 %)"
     resting = "(1 of these 4 rests on settings that the paper does not state)"
-    assert holds == f"✓\nWhat holds: {always}; {rate}; {ranks}; {above} {resting}."
+    assert holds == f"✓\nWhat holds: {always}; {rate} (σ = 0); {ranks}; {above} {resting}."
     assert fails == f"✗\nWhat does not: {noise}; {below}."
     assert depends == (
         f"◐\nWhat depends on a setting that the paper does not state: {speed}; "

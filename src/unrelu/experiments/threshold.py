@@ -256,17 +256,16 @@ def _steady(sizes: Sizes, rows: Sequence[Row], case: str) -> Judgement:
 
 def _convex(sizes: Sizes, rows: Sequence[Row], r: int) -> Judgement:
     """Whether γ > 0 at each threshold above zero; why it is not is said once."""
-    found: dict[str, Judgement] = {}
-    own = [row for row in rows if row["r"] == r and row.get("end") is not None]
-    small = sum(value_of(row, "end") > 0 for row in own)
-    words = f"γ > 0 at some positive threshold of its own for {small} of {len(own)} factors"
-    found["small enough"] = always("threshold/convex", small, len(own), words, otherwise=OTHERWISE, case=f"r = {r}")
+    found, case = {}, f"r = {r}"
+    ends = [value_of(row, "end") for row in rows if row["r"] == r and row.get("end") is not None]
+    small = sum(end > 0 for end in ends)
+    words = f"γ > 0 at some positive threshold of its own for {small} of {len(ends)} factors"
+    found["small enough"] = always("threshold/convex", small, len(ends), words, otherwise=OTHERWISE, case=case)
     for q in _positive(sizes) or [HALF]:
         told = [bool(flag) for row in rows if row["r"] == r and (flag := _at(row, "positive", q)) is not None]
         words = f"γ > 0 for {sum(told)} of {len(told)} factors at the {100 * q:g} % quantile"
         why = "" if any(j.why == OTHERWISE for j in found.values()) else OTHERWISE
-        name = f"{100 * q:g} %"
-        found[name] = always("threshold/convex", sum(told), len(told), words, otherwise=why, case=f"r = {r}")
+        found[f"{100 * q:g} %"] = always("threshold/convex", sum(told), len(told), words, otherwise=why, case=case)
     return across(found, ["threshold"])
 
 

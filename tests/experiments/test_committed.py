@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_the_page_carries_these_verdicts():
     page = (FOLDER / "report.html").read_text(encoding="utf-8")
     for name in JUDGED:
         for judgement in computed(name):
-            line = page[page.index(f'id="{anchor(name, vars(judgement))}"') :]
+            line = page[page.index(f'id="{escape(anchor(name, vars(judgement)))}"') :]
             badge = re.search(r'class="badge [^"]*"><span class="mark"[^>]*>[^<]*</span> ([a-z ]+)', line)
             assert badge[1].strip() == judgement.verdict, (name, judgement.key)
 

@@ -99,6 +99,9 @@ def test_files_that_are_not_whole_are_no_trials(tmp_path):
     (tmp_path / TRIALS).write_text("seed,seconds\n0,0.5\n")
     (tmp_path / CURVES).write_text("trial,t\n7,1\n")  # of a trial that is not there
     assert read_trials(tmp_path) == []
+    (tmp_path / CURVES).unlink()
+    (tmp_path / TRIALS).write_text('seed,seconds\n0,0.5\n1,"0.')  # torn in the middle of a cell
+    assert read_trials(tmp_path) == []
 
 
 def test_a_run_goes_on_from_the_csv_files_alone(tmp_path):

@@ -102,7 +102,7 @@ def read_trials(folder: Path) -> list[tuple[Row, float]]:
             series = found[point.pop(LINE)][0].setdefault(SERIES, {})
             for name, value in point.items():
                 series.setdefault(name, []).append(value)
-    except (OSError, ValueError, KeyError, IndexError, TypeError):
+    except (OSError, ValueError, KeyError, IndexError, TypeError, csv.Error):
         return []
     return found
 

@@ -577,7 +577,7 @@ def test_a_log_of_the_wrong_shape_is_a_sentence_or_a_trial_to_run_again(tmp_path
     (folder / "reproduction.json").write_text("{}")
     entry = {
         "experiment": "figure-orthants",
-        "version": unrelu.__version__,
+        "edition": experiment.edition,
         "task": task,
         "seconds": 1,
         **json.loads(line),

@@ -41,6 +41,8 @@ MOST_SEARCHED = 60
 LIKELY = 20.0
 # Starts, and as many folds of an answer, from which a second one is looked for.
 TRIED = 24
+# Steps after which a descent is where it leads to.
+TO_THE_END = 300
 # From so many answers on, flips and folds are no longer looked for: there are many.
 MOST_FOLDED = 4
 # The misfit must rise by this share of what a bowl would, so many standard deviations out.
@@ -77,9 +79,8 @@ def searched(
     """
     movable = np.arange(springs.size) if free is None else free
     every, misfits = explored(springs, rng, TRIED, fixed=None if free is None else X, free=free)
-    fits = _fitting(springs, every, misfits, allowed)
     same = SECOND_SAME if allowed is None else SECOND_ALIKE
-    known = _distinct([X], every[fits], same)
+    known = _distinct([X], _settled(springs, every, misfits, free, allowed), same)
     done = 0
     # One fold may only be seen from behind another.
     while done < min(len(known), MOST_FOLDED):
@@ -89,14 +90,16 @@ def searched(
             continue
         places, values = descend(springs, near, free=free, iterations=40)
         every, misfits = np.concatenate([every, places]), np.concatenate([misfits, values])
-        known = _distinct(known, places[_fitting(springs, places, values, allowed)], same)
+        known = _distinct(known, _settled(springs, places, values, free, allowed), same)
     lowest = int(np.argmin(misfits))
     return Others(known[1:], every[lowest], float(misfits[lowest]))
 
 
-def _fitting(springs: Springs, places: Floats, misfits: Floats, allowed: float | None) -> Bools:
-    result: Bools = springs.worst(places) <= 10 * springs.floor if allowed is None else misfits <= allowed
-    return result
+def _settled(springs: Springs, places: Floats, misfits: Floats, free: Indices | None, allowed: float | None) -> Floats:
+    """Those that fit, each at its own minimum: a descent that was cut short is not a second answer but on its way."""
+    if allowed is None:
+        return places[springs.worst(places) <= 10 * springs.floor]
+    return descend(springs, places[misfits <= allowed], free=free, iterations=TO_THE_END)[0]
 
 
 def _distinct(known: list[Floats], places: Floats, same: float) -> list[Floats]:

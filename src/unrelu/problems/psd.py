@@ -198,10 +198,14 @@ class PSDProblem:
         return self.loss.in_units(self.unit).stiffness
 
     def rounding(self, point: Point) -> float:
-        """By how much the computed F may be off: its own rounding, and that of each residual against the data."""
+        """By how much the computed F may be off: its own rounding, and that of each residual against the data.
+
+        A residual is off by ε|M_ij|: its square by ε² M_ij², and by the residual times ε M_ij of either sign.
+        """
         eps = float(np.finfo(self.dtype).eps)
         offset = self.size**2 * self.loss.in_units(self.unit).offset
-        return 4 * eps * (abs(point.value) + offset + 2 * self.stiffness * eps * self.norm**2)
+        of_either_sign = self.norm * np.sqrt(self.stiffness * abs(point.value) / max(self.observations.count, 1))
+        return 4 * eps * float(abs(point.value) + offset + of_either_sign + 2 * self.stiffness * eps * self.norm**2)
 
     def second(self, U: Array) -> Array:
         """V, where the fit is UVᵀ: U itself."""

@@ -14,6 +14,8 @@ rows known well are believed most. Nothing here depends on how Û was found.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,8 @@ ONE_BY_ONE = 40
 MOST_GROUPS = 16
 # Of few rows each is a start for a seed block, and more of the blocks are grown.
 FEW, FEW_GROUPS = 200, 12
+# With at most so many sets of r rows each that was seen in full is a seed, however weak: its bound decides.
+EVERY_BLOCK = 1000
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,26 @@ def direct_groups(
             grow(find_blocks(observations, rank, rng, among=left), 2)
         if len(groups) == before:
             break
+    if comb(n, rank) <= EVERY_BLOCK and not any(group.inside.all() for group in groups):
+        groups += _from_every_block(observations, factor, error, groups)
     return sorted(groups, key=lambda group: (-len(group.rows), group.rows[0]))
+
+
+def _from_every_block(observations: Observations, factor: Floats, error: DataError, known: list[Group]) -> list[Group]:
+    """Groups that grow from blocks of r rows and are larger than those known."""
+    n, rank = factor.shape
+    _, seen = observations.pairs(np.arange(n), np.arange(n))
+    largest = max((len(group.rows) for group in known), default=rank)
+    found: list[Group] = []
+    for rows in combinations(range(n), rank):
+        seed = np.array(rows)
+        if seen[np.ix_(seed, seed)].all() and not any(group.inside[seed].all() for group in (*known, *found)):
+            group = from_block(observations, factor, error, seed)
+            group = None if group is None else attach_all(observations, factor, error, group)
+            if group is not None and len(group.rows) > largest:
+                largest = len(group.rows)
+                found.append(group)
+    return found
 
 
 def from_block(observations: Observations, factor: Floats, error: DataError, seed: Indices) -> Group | None:

@@ -39,6 +39,7 @@ ROOMS = [
     "auto",
     "uncertainty",
     "results",
+    "scale",
     "complete",
     "complete_distances",
     "complete_rectangular",
@@ -288,9 +289,11 @@ TOLERANCES = (
     "unrelu.base.tolerances",
     "unrelu.base.tolerances.detection",
     "unrelu.base.tolerances.distances",
+    "unrelu.base.tolerances.placing",
     "unrelu.base.tolerances.proofs",
     "unrelu.base.tolerances.robust",
     "unrelu.base.tolerances.sampling",
+    "unrelu.base.tolerances.scale",
 )
 # Files with small numbers of their own, by the reason.
 NO_TOLERANCES = {

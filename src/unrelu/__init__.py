@@ -51,11 +51,13 @@ if TYPE_CHECKING:
     from unrelu.complete_table import complete_table
     from unrelu.data.limits import Limits
     from unrelu.data.source import Source
+    from unrelu.data.zarr_source import ZarrSource
     from unrelu.diagnose import diagnose
     from unrelu.distances.edges import EdgeList
     from unrelu.estimators.distances import DistanceCompleter
     from unrelu.estimators.psd import PSDCompleter
     from unrelu.estimators.table import TableCompleter
+    from unrelu.io.edges import edges
     from unrelu.loop.history import History, Record, Stop, Verdict
     from unrelu.loop.stopping import (
         DetailBelow,
@@ -160,6 +162,7 @@ __all__ = [
     "Tailored",
     "TwoSided",
     "Verdict",
+    "ZarrSource",
     "certify",
     "certify_rectangular",
     "compare",
@@ -168,6 +171,7 @@ __all__ = [
     "complete_rectangular",
     "complete_table",
     "diagnose",
+    "edges",
     "rehearse",
 ]
 
@@ -185,11 +189,13 @@ _HOMES = {
     "complete_table": "complete_table",
     "data.limits": "Limits",
     "data.source": "Source",
+    "data.zarr_source": "ZarrSource",
     "diagnose": "diagnose",
     "distances.edges": "EdgeList",
     "estimators.distances": "DistanceCompleter",
     "estimators.psd": "PSDCompleter",
     "estimators.table": "TableCompleter",
+    "io.edges": "edges",
     "loop.history": "History Record Stop Verdict",
     "loop.stopping": "DetailBelow GradientNormBelow MaxIterations MaxSeconds ObjectiveBelow RelativeGradientNormBelow "
     "Stagnation",

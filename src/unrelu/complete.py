@@ -45,14 +45,16 @@ from unrelu.results.completion import Completion
 from unrelu.results.doubting import Doubting
 from unrelu.results.gaps import finding_gaps
 from unrelu.results.made import completion_of_search, looked_at, warn_of_rows
+from unrelu.scale.door import by_blocks_if_large
 from unrelu.solvers import Solver
 from unrelu.starts import Given
 from unrelu.uncertainty.noise import pairs_checked
 
-__all__ = ["chosen_loss", "complete", "found_by"]
+__all__ = ["as_callable", "chosen_loss", "complete", "found_by"]
 
 
 @finding_gaps(Observations.of)
+@by_blocks_if_large()
 @owning_the_cores()
 def complete(
     X: Any,
@@ -80,6 +82,8 @@ def complete(
     structure: str = "psd",
     diagonal: str = "auto",
     rehearse: bool = False,
+    peak_memory: Any = None,
+    checkpoint: Any = None,
 ) -> Completion:
     """Complete a symmetric positive semidefinite matrix from the entries beyond a threshold.
 
@@ -126,7 +130,8 @@ def complete(
         ``auto``, ``gauss-newton``, ``direct``, ``gradient-descent``, ``scaled-gd``, ``pam``, ``momentum-pam``,
         ``gnmr``, ``admm`` or ``sdp``: the names in :data:`unrelu.solvers.METHODS`. With ``auto`` and start ``auto`` one
         start after the other is tried; with a start that you name ``auto`` is ``gauss-newton``. ``gibbs`` samples the
-        posterior of the censored model: :attr:`Completion.posterior`.
+        posterior of the censored model: :attr:`Completion.posterior`. ``landmarks`` solves a block and attaches all
+        other rows to it, for matrices of any size; ``auto`` begins with it from 4000 rows on.
     start : str, Start, array of shape (n, rank) or Completion, default "auto"
         ``auto``, ``clique``, ``tailored``, ``random-imputation``, ``random-spectral``, ``spectral``, ``gaussian``,
         ``random-fill``, ``rank-increasing`` or ``shrinking``: the names in :data:`unrelu.starts.STARTS`. With a
@@ -165,6 +170,10 @@ def complete(
         if the rehearsal says that it forecasts better so. With ``limit`` and ``unknown`` the answer is rehearsed.
     rehearse : bool, default False
         Whether a completion whose rank is named is rehearsed too; without a rank it always is, unless it is exact.
+    peak_memory : int or str, optional
+        Bytes, or a text such as ``"800MB"``, that a matrix read in blocks may take at most; see ``docs/scale.md``.
+    checkpoint : path, optional
+        A file in which a long run keeps what it has found: called again, it goes on from there to the same answer.
 
     Returns
     -------
@@ -200,15 +209,13 @@ def complete(
     observations = replace(Observations.of(X, terms, doubting.impossible), definite=definite)
     n = observations.size
     strategy = strategy_of(method, _given(start))
-    rank = _rank_asked(rank, n, strategy, structure, problem)
+    rank, rng = _rank_asked(rank, n, strategy, structure, problem), generator_of(rng)
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
-    rng = generator_of(rng)
     if strategy.name == "auto" and isinstance(problem, str):
         observations, loss = doubting.trusted(observations, loss, rank, rng, stopping.time_limit)
     loss_chosen, either = chosen_loss(loss, strategy, observations)
     truth = None if truth is None else truth_checked(truth, Axes.square(n, observations.labels))
-    pairs = pairs_checked(pairs)
-    _require_callable(callback)
+    pairs, callback = pairs_checked(pairs), as_callable(callback)
     strategy, diagonal = _diagonal_asked(diagonal, strategy, pairs)
     posed = problem_of(problem, structure)(observations, rank or 1, loss_chosen, kernel_of(kernel))
     posed, strategy = _suited(without_noise(problem_checked(posed, strategy.solver), either), strategy)
@@ -282,9 +289,11 @@ def _suited(posed: Any, strategy: Strategy) -> tuple[Any, Strategy]:
     return posed, strategy if posed.psd or not strategy.psd_only else Once(strategy.solver)
 
 
-def _require_callable(callback: Any) -> None:
+def as_callable(callback: Any) -> Callable[[Record], object] | None:
+    """The same, or an error."""
     if callback is not None and not callable(callback):
         raise InputError(f"callback must be callable, got {type(callback).__name__}")
+    return callback
 
 
 def found_by(strategy: Strategy, task: Task) -> Attempts:

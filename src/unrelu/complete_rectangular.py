@@ -18,7 +18,7 @@ from unrelu.auto.task import Attempts, Journal, Task
 from unrelu.base.budget import OutOfTime, budget
 from unrelu.base.errors import InputError, is_integer, warn
 from unrelu.base.generators import generator_of
-from unrelu.complete import chosen_loss, found_by, without_noise
+from unrelu.complete import as_callable, chosen_loss, found_by, without_noise
 from unrelu.data.inputs import read_table
 from unrelu.data.labels import listed_rows
 from unrelu.data.observations import Observations
@@ -34,6 +34,7 @@ from unrelu.problems.rectangular import RectangularProblem, balanced
 from unrelu.results.doubting import Doubting
 from unrelu.results.gaps import finding_gaps
 from unrelu.results.rectangular import RectangularCompletion
+from unrelu.scale.door import by_blocks_if_large
 from unrelu.solvers import Solver
 from unrelu.starts import Given
 
@@ -41,6 +42,7 @@ __all__ = ["complete_rectangular", "smallest_exact"]
 
 
 @finding_gaps(table_observations)
+@by_blocks_if_large(table=True)
 @owning_the_cores()
 def complete_rectangular(
     X: Any,
@@ -63,6 +65,8 @@ def complete_rectangular(
     callback: Callable[[Record], object] | None = None,
     progress: bool = False,
     kernel: Any = "auto",
+    peak_memory: Any = None,
+    checkpoint: Any = None,
 ) -> RectangularCompletion:
     """Complete a table of low rank from the entries beyond a threshold: M ≈ LRᵀ, rows and columns of any number.
 
@@ -76,12 +80,12 @@ def complete_rectangular(
     threshold, weights, sigma : float, array or None; threshold also a pair or Limits
         As in :func:`unrelu.complete`, of shape (m, 1) for one per row, (1, n) for one per column, or (m, n). A vector
         of n numbers is one per column if m ≠ n; a series goes by its labels, those of the rows or of the columns.
-    seen, unknown, gaps, entry_range, loss, tol, max_iter, rng, callback, progress, kernel
+    seen, unknown, gaps, entry_range, loss, tol, max_iter, rng, callback, progress, kernel, peak_memory, checkpoint
         As in :func:`unrelu.complete`.
     method : str, Solver, Strategy or callable, default "auto"
-        ``auto``, ``gauss-newton``, ``direct``, ``gradient-descent``, ``scaled-gd``, ``pam``, ``momentum-pam``, ``gnmr``
-        or ``admm``, each with the losses that it takes in :func:`unrelu.complete`. ``sdp`` is not for tables, which are
-        not positive semidefinite.
+        ``auto``, ``landmarks``, ``gauss-newton``, ``direct``, ``gradient-descent``, ``scaled-gd``, ``pam``,
+        ``momentum-pam``, ``gnmr`` or ``admm``, each with the losses that it takes in :func:`unrelu.complete`. ``sdp``
+        is not for tables, which are not positive semidefinite.
     start : {"auto", "tailored", …}, Start, pair of arrays (L, R) or RectangularCompletion
         Where a named method begins.
     truth : array of shape (m, n), optional
@@ -124,13 +128,11 @@ def complete_rectangular(
     strategy = table_strategy(method, _given(start, (m, n), int(rank or 1)))
     if rank is None and not isinstance(strategy, AutoTable):
         raise InputError("rank must be named unless method='auto'; name a number, or drop method=")
-    stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
-    rng = generator_of(rng)
+    stopping, rng = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype)), generator_of(rng)
     if isinstance(strategy, AutoTable):
         observations, loss = doubting.trusted(observations, loss, rank, rng, stopping.time_limit)
     loss_chosen, either = chosen_loss(loss, strategy, observations)
-    if callback is not None and not callable(callback):
-        raise InputError(f"callback must be callable, got {type(callback).__name__}")
+    callback = as_callable(callback)
     truth = None if truth is None else truth_checked(truth, read_table(X)[1])
     require_memory(2 * m * n * observations.dtype.itemsize, f"a {m}×{n} matrix")
     posed = without_noise(RectangularProblem(observations, int(rank or 1), loss_chosen, kernel_of(kernel)), either)

@@ -1,4 +1,4 @@
-"""The caller's arrays, data frames, masked and sparse matrices as what the library computes with."""
+"""The caller's arrays, data frames, masked and sparse matrices, maps and oracles as what the library computes with."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from unrelu.base.arrays import Array, Bools
 from unrelu.base.errors import InputError, positions
 from unrelu.data.labels import Axes
+from unrelu.data.mapped import MappedSource, is_mapped
+from unrelu.data.oracle import OracleSource, is_oracle
 from unrelu.data.source import Source, source_checked
 from unrelu.data.table import Table
+from unrelu.data.zarr_source import ZarrSource, is_zarr
 
 __all__ = ["read_mask", "read_table", "read_values", "same_axes", "same_label", "same_labels", "square_size"]
 
@@ -39,12 +42,15 @@ def square_size(data: Any, name: str) -> int:
 def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
     """The values as a float array (NaN where unseen), a CSR array or a source, with labels if there were any."""
     if isinstance(X, str | PathLike):
+        zarr = fspath(X).rstrip("/").endswith(".zarr")
+        how = "unrelu.ZarrSource(path)" if zarr else "pandas.read_csv(path, index_col=0)"
         raise InputError(
             f"X must be a matrix, got the path {fspath(X)!r}; read it first, as with "
-            "pandas.read_csv(path, index_col=0), or run unrelu complete in a shell, which reads files"
+            f"{how}, or run unrelu complete in a shell, which reads files"
         )
-    if isinstance(X, Source):
-        return source_checked(X), X.labels
+    source = _as_source(X)
+    if source is not None:
+        return source_checked(source), source.labels
     if isinstance(X, Table):
         data, _ = read_values(X.values)
         return data, X.rows or X.columns
@@ -73,6 +79,17 @@ def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
     return _floats(array, "X"), None
 
 
+def _as_source(X: Any) -> Source | None:
+    """What is read block by block as the source that it is; None if it is none. Nothing is read."""
+    if isinstance(X, Source):
+        return X
+    if is_mapped(X):
+        return MappedSource(X)
+    if is_zarr(X):
+        return ZarrSource(X)
+    return OracleSource(X) if is_oracle(X) else None
+
+
 def _canonical(X: Any) -> Any:
     """The sparse matrix by rows, if no position is stored twice: SciPy adds such entries up, and nobody saw the sum."""
     stored = X.tocoo()
@@ -92,12 +109,13 @@ def _canonical(X: Any) -> Any:
 def read_table(X: Any, least: int = 1) -> tuple[Any, Axes]:
     """The values of a rectangular matrix of so many rows at least, with the labels it has of rows and of columns."""
     rows = columns = None
+    source = None if isinstance(X, Table) else _as_source(X)
     if isinstance(X, Table):
         data, rows, columns = read_values(X.values)[0], X.rows, X.columns
+    elif source is not None:
+        data, rows, columns = source_checked(source), source.labels, source.column_labels
     elif hasattr(X, "to_numpy") and hasattr(X, "index") and hasattr(X, "columns"):
         data, rows, columns = _frame_values(X), tuple(X.index), tuple(X.columns)
-    elif isinstance(X, Source):
-        data, rows, columns = read_values(X)[0], X.labels, X.column_labels
     else:
         data, _ = read_values(X)
     if len(data.shape) != 2 or data.shape[0] < least or data.shape[1] == 0:

@@ -1,20 +1,21 @@
 """Where values come from: anything that can say what was seen in a block of rows and columns.
 
-Nothing else in the library reads the caller's data. An array and a sparse array are the two sources here; a file, a
-database or a formula becomes one by saying its shape, its dtype and what is in a block.
+Nothing else in the library reads the caller's data. An array and a sparse array are the two sources here; a memory map,
+a zarr array, a database or a formula becomes one by saying its shape, its dtype and what is in a block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools, Indices
 from unrelu.base.errors import InputError, is_integer
+from unrelu.data.gather import Gather, length_of
 
 __all__ = ["ArraySource", "Place", "Source", "SparseSource", "WithoutDiagonal", "source_checked", "source_of"]
 
@@ -60,6 +61,13 @@ class Source:
     thread_safe: ClassVar[bool] = False
     # Whether a block is there already and costs nothing to read, so that it may be read again and again.
     at_hand: ClassVar[bool] = False
+    # Whether it looks itself at each block that it gives, so that none need be read to see what it gives.
+    checks_blocks: ClassVar[bool] = False
+    # The grid along which reading is cheap, such as the chunks of a file: (rows, columns). None: any block will do.
+    block_shape: tuple[int, int] | None = None
+
+    # Whether it is stored somewhere, so that all of it may be read; else it is computed or fetched when asked for.
+    stored_whole: ClassVar[bool] = False
 
     # The row and column at which blocks of another kind begin, if there are any.
     cut: int | None = None
@@ -75,9 +83,9 @@ class Source:
     def at(self, rows: Indices, cols: Indices) -> Array:
         """Values of the entries (rows[k], cols[k])."""
         values = np.empty(len(rows), self.dtype)
-        for i in np.unique(rows):
-            mine = rows == i
-            values[mine] = self.block(np.array([i]), cols[mine])[0]
+        order = np.argsort(rows, kind="stable")
+        for mine in np.split(order, np.flatnonzero(np.diff(rows[order])) + 1) if len(order) else ():
+            values[mine] = self.block(rows[mine[:1]], cols[mine])[0]
         return values
 
     def bands(self) -> Iterator[tuple[int, Array]]:
@@ -146,7 +154,8 @@ class Source:
 class ArraySource(Source):
     """A dense array, not copied: NaN where nothing was seen."""
 
-    thread_safe = at_hand = True
+    stored_whole = True
+    thread_safe = at_hand = checks_blocks = True
 
     def __init__(self, values: Array) -> None:
         self.values = values
@@ -169,31 +178,49 @@ class ArraySource(Source):
 
 
 class SparseSource(Source):
-    """A CSR array whose stored entries were seen, zeros included."""
+    """A CSR array whose stored entries were seen, zeros included; it is never made dense as a whole.
 
-    thread_safe = True
+    Parameters
+    ----------
+    stored : CSR array
+        Every entry once.
+    labels, column_labels : sequence, optional
+        Names of the rows, and of the columns of a table.
+    """
 
-    def __init__(self, stored: Any) -> None:
+    stored_whole = True
+    thread_safe = checks_blocks = True
+
+    def __init__(
+        self, stored: Any, labels: Sequence[Any] | None = None, column_labels: Sequence[Any] | None = None
+    ) -> None:
         self.stored = stored
         self.shape, self.dtype = (stored.shape[0], stored.shape[1]), np.dtype(stored.dtype)
+        self.labels = None if labels is None else tuple(labels)
+        self.column_labels = None if column_labels is None else tuple(column_labels)
+
+    @cached_property
+    def _gather(self) -> Gather:
+        return Gather(self.stored)
 
     def block(self, rows: Place, cols: Place) -> Array:
         """A dense block."""
-        part = self.stored[rows][:, cols].tocoo()
-        dense = np.full(part.shape, np.nan, dtype=self.dtype)
-        dense[part.coords] = part.data
+        dense = np.full([length_of(*side) for side in zip((rows, cols), self.shape, strict=True)], np.nan, self.dtype)
+        i, j, values = self._gather.entries(rows, cols)
+        dense[i, j] = values
         return dense
 
     def at(self, rows: Indices, cols: Indices) -> Array:
         """Values of single entries."""
-        values = np.full(len(rows), np.nan, self.dtype)
-        seen = self.seen_at(rows, cols)
-        values[seen] = _flat(self.stored[rows[seen], cols[seen]])
+        place = self._gather.find(rows, cols)
+        values = np.full(len(place), np.nan, self.dtype)
+        values[place >= 0] = self._gather.stored.data[place[place >= 0]]
         return values
 
     def seen_at(self, rows: Indices, cols: Indices) -> Bools:
         """Whether single entries are stored."""
-        return _flat(self._pattern(np.uint8)[rows, cols]) > 0
+        seen: Bools = self._gather.find(rows, cols) >= 0
+        return seen
 
     def coordinates(self) -> tuple[Indices, Indices, Array] | None:
         """All that is stored."""
@@ -210,9 +237,9 @@ class SparseSource(Source):
 
     def without(self, rows: Indices, cols: Indices) -> Source:
         """The same without some entries, sparse as well."""
-        stored = self.stored.tocoo()
-        width = self.shape[1]
-        kept = ~np.isin(stored.coords[0] * width + stored.coords[1], rows * width + cols)
+        stored, place = self._gather.stored.tocoo(), self._gather.find(rows, cols)
+        kept = np.ones(stored.nnz, bool)
+        kept[place[place >= 0]] = False
         places = stored.coords[0][kept], stored.coords[1][kept]
         return SparseSource(sp.csr_array((stored.data[kept], places), shape=self.shape))
 
@@ -245,6 +272,7 @@ class WithoutDiagonal(Source):
         self.source = source
         self.shape, self.dtype, self.labels = source.shape, source.dtype, source.labels
         self.thread_safe = source.thread_safe  # type: ignore[misc]
+        self.block_shape = source.block_shape
 
     def block(self, rows: Place, cols: Place) -> Array:
         """The same with NaN where row and column are one."""
@@ -305,6 +333,8 @@ def source_checked(source: Source) -> Source:
     dtype = getattr(source, "dtype", None)
     if dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise InputError(f"dtype of {who} must be np.dtype('float64') or np.dtype('float32'), got {dtype!r}")
+    if source.checks_blocks:
+        return source
     rows, cols = (min(2, length) for length in (*shape, 0, 0)[:2])
     block = source.block(slice(0, rows), slice(0, cols))
     if not isinstance(block, np.ndarray) or block.shape != (rows, cols) or block.dtype != dtype:
@@ -314,7 +344,3 @@ def source_checked(source: Source) -> Source:
             f"{dtype}, got {came}"
         )
     return source
-
-
-def _flat(values: Any) -> NDArray[Any]:
-    return np.asarray(values.toarray() if sp.issparse(values) else values).ravel()

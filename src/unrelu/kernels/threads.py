@@ -9,8 +9,9 @@ result.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
@@ -21,9 +22,10 @@ from threadpoolctl import ThreadpoolController
 
 from unrelu.base.budget import checkpoint
 
-__all__ = ["map_chunks", "owning_the_cores"]
+__all__ = ["in_order", "map_chunks", "owning_the_cores"]
 
 Chunk = TypeVar("Chunk")
+Data = TypeVar("Data")
 Result = TypeVar("Result")
 
 
@@ -95,3 +97,34 @@ def map_chunks(function: Callable[[Chunk], Result], chunks: Sequence[Chunk], *, 
     if min(workers, len(chunks)) < 2:
         return [function(chunk) for chunk in chunks]
     return list(_pool(workers).map(function, chunks))
+
+
+def in_order(
+    items: Sequence[Chunk], read: Callable[[Chunk], Data], work: Callable[[Chunk, Data], Result], *, threads: bool
+) -> Iterator[Result]:
+    """``work(item, read(item))`` for each item, in the order of the items, with few of them in memory at once.
+
+    With ``threads`` each core reads and works on items of its own, so that one item is read while another is worked on.
+    Without, only the caller's thread reads, and it reads ahead of the others.
+    """
+    with owning_the_cores() as workers:
+        if workers < 2 or len(items) < 2:
+            for item in items:
+                checkpoint()
+                yield work(item, read(item))
+            return
+        pool, waiting = _pool(workers), deque[Future[Result]]()
+        try:
+            for item in items:
+                checkpoint()
+                if threads:
+                    waiting.append(pool.submit(lambda one: work(one, read(one)), item))
+                else:
+                    waiting.append(pool.submit(work, item, read(item)))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()

@@ -106,6 +106,11 @@ class Completion(Determined, Uncertain):
         With ``loss="huber"`` the entries that the others contradict, the worst first; a pair once.
     left_out : pair of int ndarray
         Positions of the entries that were therefore not fitted, both halves of a pair.
+    entries_read : int or None
+        How many entries were read to find it, each as often as it was read; None if all are in memory.
+    conditioning : ndarray of shape (n,) or None
+        Of a completion by landmarks: how well what was seen of each row holds it, 1/tr(N⁻¹) of its normal matrix N in
+        a frame in which that of a row that sees everything is the identity; 0 for rows that have no place.
     """
 
     # What its file says that it holds, and which of its fields are labels.
@@ -150,6 +155,8 @@ class Completion(Determined, Uncertain):
     distrusted: tuple[Distrusted, ...] = ()
     left_out: Places = field(default_factory=lambda: (np.zeros(0, np.intp), np.zeros(0, np.intp)))
     drawn: Draws | None = field(default=None, repr=False)
+    entries_read: int | None = None
+    conditioning: Array | None = field(default=None, repr=False)
 
     @cached_property
     def _asked(self) -> dict[str, Any]:

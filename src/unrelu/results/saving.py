@@ -55,10 +55,11 @@ PLAIN = (
     "signs",
     "sigma",
     "sigma_given",
+    "entries_read",
 )
 # What files from before a field was added have for it.
 SINCE = {"pairs": "auto", "side": "above", "seconds": 0.0, "cpu_seconds": 0.0, "symmetric": True}
-SINCE |= {"sigma": None, "sigma_given": False, "kind": "matrix", "signs": None}
+SINCE |= {"sigma": None, "sigma_given": False, "kind": "matrix", "signs": None, "entries_read": None}
 # What a file holds, in words, and the class that reads it.
 KINDS = {
     "matrix": ("a completed symmetric matrix", "Completion"),
@@ -91,7 +92,8 @@ def write_fields(path: str | Path, completion: Any) -> None:
     for name in completion.labels_kept:
         labels = getattr(completion, name)
         about[name] = None if labels is None else [_plain(label) for label in labels]
-    own = {name: getattr(completion, name) for name in ("left", "right") if getattr(completion, name) is not None}
+    of_rows = ("left", "right", "conditioning")
+    own = {name: value for name in of_rows if (value := getattr(completion, name)) is not None}
     about["threshold"], terms = pack_terms(completion)
     own |= terms | pack_draws(completion.drawn)
     with replacing(path) as temporary, open(temporary, "wb") as stream:
@@ -105,6 +107,7 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
             about = json.loads(str(stored["about"]))
             arrays = {name: stored[name] for name in ("factor", "left", "right") if name in stored.files}
+            held = stored["conditioning"] if "conditioning" in stored.files else None
             terms = unpack_terms(about.get("threshold", 0.0), {name: stored[name] for name in stored.files})
             drawn = unpack_draws(stored)
         for array in (arrays["factor"], *arrays.values()):
@@ -122,6 +125,7 @@ def read_fields(path: str | Path, make: type[Made]) -> Made:
         verdict = Verdict(Stop(about["verdict"]["code"]), about["verdict"]["reason"])
         return make(
             **arrays,
+            conditioning=held,
             **terms,
             **{name: about[name] for name in PLAIN}
             | {"signs": None if about["signs"] is None else tuple(about["signs"])},

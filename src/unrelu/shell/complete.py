@@ -7,13 +7,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from unrelu.auto.choices import DEFAULT_METHOD, STRUCTURES, choose
 from unrelu.base.errors import InputError, is_number
 from unrelu.complete import complete
 from unrelu.complete_rectangular import complete_rectangular
-from unrelu.data.inputs import read_values
 from unrelu.data.table import Table
 from unrelu.loop.history import Stop
 from unrelu.loop.stopping import MaxSeconds, StoppingRule
@@ -22,6 +22,7 @@ from unrelu.results.completion import Completion
 from unrelu.results.moved import moved_by_threshold
 from unrelu.shell import options, outputs
 from unrelu.shell.answer import Answer
+from unrelu.shell.big import LANDMARKS, BigAnswer, Scale, watching_rows
 from unrelu.shell.common import (
     Square,
     ended,
@@ -47,13 +48,26 @@ from unrelu.uncertainty.noise import PAIRS
 
 __all__ = ["complete_command"]
 
-# Options that no other command has.
+# Names of methods that read all of a matrix.
+NAMES = [name for name in METHODS if name != LANDMARKS]
+
+# Options that no other command has, or that say more here.
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar=options.FILE,
+        help="The matrix: .csv, .tsv or .txt, also with .gz; .xlsx, .parquet, .npy, .npz, .mtx or .zarr; or - for text "
+        "on standard input. Empty, NA or ND where nothing was seen, <0.25 below a limit, >100 above one. A .zarr or "
+        ".npy larger than 1 GiB is read block by block.",
+    ),
+]
 Method = Annotated[
     str,
     typer.Option(
         metavar=options.NAME,
-        help=f"What to solve by: auto, {', '.join(METHODS)}; or {', '.join(SAMPLERS)}, which samples a posterior.",
-        autocompletion=values_of("auto", *METHODS, *SAMPLERS),
+        help=f"What to solve by: auto, {', '.join(NAMES)}; landmarks, which reads a small part of a matrix that may be "
+        f"larger than the memory; or {', '.join(SAMPLERS)}, which samples a posterior.",
+        autocompletion=values_of("auto", *NAMES, LANDMARKS, *SAMPLERS),
     ),
 ]
 Start = Annotated[
@@ -121,8 +135,8 @@ Structure = Annotated[
 
 @guarded
 def complete_command(
-    file: options.File,
-    output: outputs.Output,
+    file: File,
+    output: outputs.OptionalOutput = None,
     rank: options.AutoRank = options.AUTO,
     threshold: options.Threshold = None,
     limits: options.LimitsFile = None,
@@ -153,6 +167,10 @@ def complete_command(
     long_out: outputs.LongOut = None,
     outliers_out: outputs.OutliersOut = None,
     plot: outputs.Plot = None,
+    factor_out: outputs.FactorOut = None,
+    write_all: outputs.WriteAll = False,
+    peak_memory: options.PeakMemory = None,
+    checkpoint: options.Checkpoint = None,
     pairs: Pairs = "auto",
     structure: Structure = None,
     table: options.AsTable = False,
@@ -163,37 +181,45 @@ def complete_command(
     """Complete a matrix from the entries beyond a threshold: a symmetric one, or a table; no rank is needed."""
     limit = options.threshold_beside(limits, threshold, no_threshold, seen)
     named, rng, within, noise, seconds = _checked(rank, seed, entry_range, sigma, max_seconds)
-    files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot, outliers_out)
-    files.check(_paths(file, unknown, truth, limit, limits, weights, noise), as_json, loss)
+    files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot, outliers_out, factor_out)
+    scale = Scale.said(method, peak_memory, checkpoint, write_all)
+    scale.check(files, _paths(file, unknown, truth, limit, limits, weights, noise), as_json, loss)
     how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
-    brought = how.read(file).limited_by(limits, (threshold, seen))
-    asked: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter)
-    if named is None and brought.rectangular:
-        others = dict(weights=weights, sigma=sigma, truth=truth, tol=tol, fit=fit, pairs=pairs, sensitivity=sensitivity)
-        _refuse_without_rank(dict(structure=structure, gaps=gaps) | others | asked)
+    brought = scale.read(how, file, files).limited_by(limits, (threshold, seen))
+    wanted = _Wanted(scale, files, seconds, keep_undetermined, fit, pairs, structure, sensitivity, quiet, as_json)
+    said: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter, gaps=gaps) | scale.asked
+    if named is None and brought.rectangular and not wanted.streams(brought):
         terms = Asked(None, None if threshold is None else limit, seen, unknown, within, False, rng, seconds, loss)
-        return table_completed(brought, files, terms, quiet=quiet, as_json=as_json)
-    matrix, doubts = brought.matrix(), told(brought, None if unknown else limit, seen, quiet=quiet, as_json=as_json)
-    asked |= dict(tol=_rule(method, tol, brought.read, seconds), seen=seen, gaps=gaps, rng=rng, entry_range=within)
+        return _as_table(brought, terms, said | dict(weights=weights, sigma=sigma, truth=truth, tol=tol), wanted)
+    matrix, doubts = brought.matrix(), _doubts(brought, None if unknown else limit, seen, wanted)
+    asked = said | dict(tol=_rule(method, tol, brought.read, seconds), seen=seen, rng=rng, entry_range=within)
     asked |= _beside(matrix, brought.read.limits or limit, (weights, noise), unknown, truth)
-    wanted = _Wanted(seconds, keep_undetermined, mask_out, pairs, structure, as_json, sensitivity)
-    answer, notes = _answered(brought, named, asked, wanted, silent=quiet or as_json)
-    files.write(answer, matrix, fit=fit)
-    files.tell(answer, brought.read, doubts + notes, shown_names(matrix.names), quiet=quiet, as_json=as_json)
-    return ended(answer.verdict, quiet)
+    return _finished(brought, (matrix, doubts), named, asked, wanted)
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """How a matrix is to be completed, besides what the library is asked."""
+    """How a matrix is to be completed and where it goes, besides what the library is asked."""
 
+    scale: Scale
+    files: outputs.Outputs
     seconds: float | None
     keep: bool
-    mask_out: Path | None
+    fit: bool
     pairs: str
     structure: str | None
+    sensitivity: bool
+    quiet: bool
     as_json: bool
-    sensitivity: bool = False
+
+    def streams(self, brought: Brought) -> bool:
+        """Whether nothing is made that has as many numbers as the matrix has entries."""
+        return self.scale.streams(brought, self.files)
+
+    @property
+    def silent(self) -> bool:
+        """Whether nobody wants to see how far it has come."""
+        return self.quiet or self.as_json
 
 
 def _paths(*said: Any) -> list[Path]:
@@ -214,12 +240,39 @@ def _refuse_without_rank(said: dict[str, Any]) -> None:
             )
 
 
-def _answered(
-    brought: Brought, rank: int | None, asked: dict[str, Any], wanted: _Wanted, *, silent: bool
-) -> tuple[Answer, list[str]]:
+def _as_table(brought: Brought, terms: Asked, said: dict[str, Any], wanted: _Wanted) -> int:
+    """Complete a table of samples and variables; the exit code."""
+    own = dict(structure=wanted.structure, fit=wanted.fit, pairs=wanted.pairs, sensitivity=wanted.sensitivity)
+    _refuse_without_rank(own | said | dict(factor_out=wanted.files.factors))
+    return table_completed(brought, wanted.files, terms, quiet=wanted.quiet, as_json=wanted.as_json)
+
+
+def _doubts(brought: Brought, threshold: Any, seen: str, wanted: _Wanted) -> list[str]:
+    """What is probably not meant; of a matrix that is read block by block nobody looks at all entries for that."""
+    if wanted.streams(brought):
+        if wanted.sensitivity:
+            raise InputError("--sensitivity completes a matrix several times, and this one is very large; drop it")
+        return []
+    return told(brought, threshold, seen, quiet=wanted.quiet, as_json=wanted.as_json)
+
+
+def _finished(
+    brought: Brought, about: tuple[Square, list[str]], rank: int | None, asked: dict[str, Any], wanted: _Wanted
+) -> int:
+    """Complete the matrix, write it and say what came out; the exit code."""
+    matrix, doubts = about
+    files = wanted.files
+    answer, notes = (_streamed if wanted.streams(brought) else _answered)(brought, rank, asked, wanted)
+    files.write(answer, matrix, fit=wanted.fit)
+    shown = shown_names(matrix.names)
+    files.tell(answer, brought.read, doubts + notes, shown, quiet=wanted.quiet, as_json=wanted.as_json)
+    return ended(answer.verdict, wanted.quiet)
+
+
+def _answered(brought: Brought, rank: int | None, asked: dict[str, Any], wanted: _Wanted) -> tuple[Answer, list[str]]:
     """What came out, with what is known of its rows, and what there is to know about it."""
     began = perf_counter()
-    with kept_warnings(_advice(wanted.keep, wanted.mask_out)) as notes, watching(silent) as watched:
+    with kept_warnings(_advice(wanted)) as notes, watching(wanted.silent) as watched:
         completion = _completed(
             brought, rank, asked | dict(watched.of_many if rank is None else watched.options), wanted
         )
@@ -231,6 +284,14 @@ def _answered(
         left = None if wanted.seconds is None else wanted.seconds - (perf_counter() - began)
         kind = TableAnswer if brought.rectangular else Answer
         return replace(kind.of(completion, wanted.keep, left, watched.phase), found=rank is None), notes
+
+
+def _streamed(brought: Brought, rank: int | None, asked: dict[str, Any], wanted: _Wanted) -> tuple[Answer, list[str]]:
+    """The same of a matrix of which nothing is made that has as many numbers as it has entries."""
+    with kept_warnings(_advice(wanted, masks=False)) as notes, watching_rows(wanted.silent) as watched:
+        completion = _completed(brought, rank, asked | dict(watched.options), wanted)
+    answer = BigAnswer.of(completion, wanted.keep)
+    return replace(answer, found=rank is None, files=wanted.files, silent=wanted.silent), notes
 
 
 def _beside(
@@ -265,7 +326,6 @@ def _completed(brought: Brought, rank: int | None, asked: dict[str, Any], wanted
     elif structure not in (None, RECTANGULAR):
         raise InputError(f"--structure {structure} is for symmetric matrices, and this is a table; drop it")
     else:
-        assert rank is not None
         completion = complete_rectangular(shown, rank, **asked)
     if completion.verdict.code is Stop.INTERRUPTED:
         raise KeyboardInterrupt
@@ -287,12 +347,15 @@ def _rule(method: str, tol: float | None, table: Table, seconds: float | None) -
         return tol
     if tol is not None and not (is_number(tol) and tol >= 0):
         raise InputError(f"--tol must be a number ≥ 0, got {tol!r}")
-    solver = choose("method", method, METHODS | SAMPLERS, Solver, DEFAULT_METHOD)
-    return solver.rule(tol, read_values(table)[0].dtype) | MaxSeconds(seconds)
+    solver = choose("method", "auto" if method == LANDMARKS else method, METHODS | SAMPLERS, Solver, DEFAULT_METHOD)
+    return solver.rule(tol, np.dtype(table.values.dtype)) | MaxSeconds(seconds)
 
 
-def _advice(keep_undetermined: bool, mask_out: Path | None) -> str:
-    """What a person at a terminal can do about rows that could not be placed."""
-    left = "is written all the same" if keep_undetermined else "is left empty (--keep-undetermined writes it)"
-    where = "--mask-out FILE shows where" if mask_out is None else f"{mask_out} has 0 there"
-    return f"what the data do not determine {left}; {where}"
+def _advice(wanted: _Wanted, *, masks: bool = True) -> str:
+    """What a person at a terminal can do about rows that could not be placed; ``masks``: whether one can be had."""
+    files = wanted.files
+    if files.target is None:
+        return "--output FILE writes the entries that the data determine"
+    left = "is written all the same" if wanted.keep else "is left empty (--keep-undetermined writes it)"
+    where = "; --mask-out FILE shows where" if files.mask is None else f"; {files.mask} has 0 there"
+    return f"what the data do not determine {left}{where if masks else ''}"

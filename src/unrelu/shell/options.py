@@ -12,11 +12,15 @@ from unrelu.base.errors import InputError, is_number
 from unrelu.base.printable import printable
 from unrelu.io.pairs import LAYOUTS
 from unrelu.results.gaps import GAPS
+from unrelu.scale.options import bytes_of
 from unrelu.shell.help import values_of
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 # What stands for the value of an option in the help.
 FILE, FOLDER, NUMBER, COUNT, NAME, SECONDS, FLAG = "FILE", "FOLDER", "NUMBER", "N", "NAME", "SECONDS", ""
+SIZE = "SIZE"
+# Less memory than this is no place to work in: somebody has left out a unit.
+LEAST_MEMORY = 2**20
 
 File = Annotated[
     Path,
@@ -134,6 +138,21 @@ MaxSeconds = Annotated[
         "matrices are not cut short.",
     ),
 ]
+PeakMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar=SIZE,
+        help="How much memory may be used, such as 800MB or 2GiB; the matrix is read block by block then.",
+        show_default="what there is",
+    ),
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        metavar=FILE,
+        help="Keep what is done in this file: the same command, called again after it was killed, goes on from there.",
+    ),
+]
 AsTable = Annotated[
     bool,
     typer.Option(
@@ -238,6 +257,21 @@ def checked_seconds(seconds: float | None) -> float | None:
     if seconds is not None and not (is_number(seconds) and seconds > 0):
         raise InputError(f"--max-seconds must be a positive number of seconds, got {seconds:g}")
     return seconds
+
+
+def checked_size(option: str, size: str | None) -> int | None:
+    """Bytes, from a number with a unit; None stays None.
+
+    Examples
+    --------
+    >>> checked_size("--peak-memory", "800MB"), checked_size("--peak-memory", "1.5 GiB")
+    (800000000, 1610612736)
+    """
+    count = bytes_of(size, option)
+    if count is not None and size is not None and count < LEAST_MEMORY:
+        hint = f"; did you mean {size.strip()}MB?" if size.strip().isdigit() else ""
+        raise InputError(f"{option} must be 1 MiB or more, got {printable(size)!r}, which is {count} bytes{hint}")
+    return count
 
 
 def checked_seed(seed: int) -> int:

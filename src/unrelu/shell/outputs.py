@@ -21,6 +21,7 @@ from unrelu.io.disk import check_target, together
 from unrelu.io.files import WRITABLE, write_matrix
 from unrelu.io.marked import WORDY, write_long, write_mixed, write_words
 from unrelu.io.reading import Reading, TextColumn
+from unrelu.io.zarr_out import EXTENSION, check_zarr, write_zarr
 from unrelu.loop.history import Verdict
 from unrelu.results.distrusted import Distrusted
 from unrelu.results.flags import FLAGS
@@ -30,9 +31,22 @@ from unrelu.shell.outliers import write_distrusted
 from unrelu.shell.reading import STANDARD
 from unrelu.shell.streams import deliver, out, pour, say
 
-__all__ = ["ErrorsOut", "FlagsOut", "LongOut", "MaskOut", "OutliersOut", "Output", "Outputs", "Plot"]
+__all__ = [
+    "ErrorsOut",
+    "FactorOut",
+    "FlagsOut",
+    "LongOut",
+    "MaskOut",
+    "OptionalOutput",
+    "OutliersOut",
+    "Output",
+    "Outputs",
+    "Plot",
+    "WriteAll",
+]
 
 PICTURES = (".png", ".svg", ".pdf")
+FACTORS = (".npz",)
 
 Output = Annotated[
     Path,
@@ -41,6 +55,33 @@ Output = Annotated[
         "-o",
         metavar=options.FILE,
         help="Where to write it; the extension chooses the format, and - writes csv to standard output.",
+    ),
+]
+# Where factors may be all that is wanted.
+OptionalOutput = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar=options.FILE,
+        help="Where to write it; the extension chooses the format, .zarr is written block by block, and - writes csv "
+        "to standard output. Not needed beside --factor-out.",
+        show_default=False,
+    ),
+]
+FactorOut = Annotated[
+    Path | None,
+    typer.Option(
+        metavar=options.FILE,
+        help="Write the factors, with all that is known of the fit, to this .npz file; Completion.load reads it.",
+    ),
+]
+WriteAll = Annotated[
+    bool,
+    typer.Option(
+        "--write-all",
+        metavar=options.FLAG,
+        help="Write every entry also where that takes more than 2 GiB.",
     ),
 ]
 MaskOut = Annotated[
@@ -89,6 +130,9 @@ class _Answer(Protocol):
     """What comes out, whatever it is of."""
 
     @property
+    def completion(self) -> Any: ...
+
+    @property
     def verdict(self) -> Verdict: ...
 
     @property
@@ -130,37 +174,53 @@ class _Answer(Protocol):
 class Outputs:
     """Where an answer goes: the matrix, and if wanted what is known of its entries, one by one or in a picture."""
 
-    output: Path
+    # The matrix; None where its factors are all that is wanted.
+    target: Path | None
     errors: Path | None = None
     mask: Path | None = None
     flags: Path | None = None
     long: Path | None = None
     plot: Path | None = None
     outliers: Path | None = None
+    factors: Path | None = None
+
+    @property
+    def output(self) -> Path:
+        """The file of the matrix, for those who know that there is one."""
+        assert self.target is not None
+        return self.target
 
     @property
     def standard(self) -> Path | None:
         """The output, if that is standard output; of several files it is the only one that may be."""
-        return self.output if self.output == STANDARD else None
+        return self.target if self.target == STANDARD else None
 
     def check(self, inputs: list[Path], as_json: bool, loss: str = "auto") -> None:
         """Refuse files that could not be written in the end, before the work starts."""
         if self.outliers is not None and loss != "huber":
             raise InputError("--outliers-out is for entries that are distrusted, and only --loss huber does; give both")
-        if self.output == STANDARD and as_json:
+        if self.target == STANDARD and as_json:
             raise InputError("--json and --output - both write to standard output; name a file with --output")
-        for path in (self.output, self.errors, self.mask):
-            if path is not None and path is not self.standard:
+        if self.target is None and self.factors is None:
+            raise InputError(
+                "nothing says where to write the result; name a file for the matrix with --output, or one for its "
+                "factors with --factor-out"
+            )
+        for path in (self.target, self.errors, self.mask):
+            if path is not None and path is self.target and path.suffix.lower() == EXTENSION:
+                check_zarr(path, inputs=inputs)
+            elif path is not None and path is not self.standard:
                 check_target(path, inputs=inputs, accepted=WRITABLE)
         for path, kinds in self._of_words:
             if path is not None:
                 check_output(path, kinds, inputs)
-        distinct({"--output": self.output, **self._beside})
+        distinct({"--output": self.target, **self._beside})
 
     @property
     def _of_words(self) -> tuple[tuple[Path | None, tuple[str, ...]], ...]:
         """Files that hold something else than numbers, and how they may end."""
-        return (self.flags, WORDY), (self.long, WORDY), (self.outliers, WORDY), (self.plot, PICTURES)
+        words = (self.flags, WORDY), (self.long, WORDY), (self.outliers, WORDY)
+        return *words, (self.plot, PICTURES), (self.factors, FACTORS)
 
     @property
     def _beside(self) -> dict[str, Path | None]:
@@ -172,7 +232,15 @@ class Outputs:
             "--long-out": self.long,
             "--outliers-out": self.outliers,
             "--plot": self.plot,
+            "--factor-out": self.factors,
         }
+
+    @property
+    def of_every_entry(self) -> dict[str, Path]:
+        """What is made of as many numbers as the matrix has entries, by the options that name it."""
+        others = {"--factor-out", "--outliers-out"}
+        named = {"--output": self.target, **{key: path for key, path in self._beside.items() if key not in others}}
+        return {option: path for option, path in named.items() if path is not None}
 
     @property
     def speaks_of_noise(self) -> bool:
@@ -181,8 +249,9 @@ class Outputs:
 
     def write(self, answer: _Answer, matrix: Square, *, fit: bool) -> None:
         """All of them or none, with the labels that the matrix came with."""
-        values = answer.values(fit)
-        contents: dict[Path, Any] = {self.output: values}
+        wanted = self.target or self.long or self.plot
+        values: Any = None if wanted is None else answer.values(fit)
+        contents: dict[Path, Any] = {} if self.target is None else {self.target: values}
         contents |= {} if self.errors is None else {self.errors: answer.errors()}
         contents |= {} if self.mask is None else {self.mask: answer.mask()}
         rows, columns = answer.axes or matrix.axes
@@ -198,18 +267,24 @@ class Outputs:
                 write_long(self.long, answer.entries(values), *(answer.axes or matrix.axes))
             if self.outliers is not None:
                 write_distrusted(self.outliers, answer.distrusted)
+            if self.factors is not None:
+                answer.completion.save(self.factors)
             if self.plot is not None:
                 from unrelu.show.plots import save_figure
 
                 save_figure(answer.picture(values), self.plot)
             if self.standard is not None:
                 text = io.StringIO()
-                write_delimited(text, ",", values, rows, columns)
+                write_delimited(text, ",", values.whole() if hasattr(values, "whole") else values, rows, columns)
                 pour(text.getvalue())
 
     @staticmethod
     def _write(path: Path, content: Any, rows: Labels, columns: Labels) -> None:
-        if getattr(content, "dtype", np.dtype(float)).kind == "O":  # words among the numbers
+        if hasattr(content, "write_to"):  # what is nowhere as a whole
+            content.write_to(path, rows, columns)
+        elif path.suffix.lower() == EXTENSION:
+            write_zarr(path, np.asarray(content))
+        elif getattr(content, "dtype", np.dtype(float)).kind == "O":  # words among the numbers
             write_mixed(path, content, rows, columns)
         else:
             write_matrix(path, content, rows=rows, columns=columns)
@@ -242,13 +317,15 @@ class Outputs:
         """What came out and where it is, as JSON."""
         written = {"errors_output": self.errors, "mask_output": self.mask, "flags_output": self.flags}
         written |= {"long_output": self.long, "outliers_output": self.outliers, "plot": self.plot}
+        written |= {"factor_output": self.factors}
         about: dict[str, Any] = {key: str(path) for key, path in written.items() if path}
         about |= {"noise": answer.noise()} if self.speaks_of_noise else {}
         about |= {} if self.flags is None else {"flags": answer.counts()}
         about |= answer.not_determined()
         about |= {"read": list(read.words), "cells": read.counts} if read.words else {}
-        summary = {**answer.summary(), "output": str(self.output), **about, "warnings": notes}
-        deliver(json.dumps(summary), f"{self.output} is written")
+        output = None if self.target is None else str(self.target)
+        summary = {**answer.summary(), "output": output, **about, "warnings": notes}
+        deliver(json.dumps(summary), f"{output or self.factors} is written")
 
     def _tell_people(self, answer: _Answer, notes: list[str], names: tuple[str, ...] | None, *, quiet: bool) -> None:
         """What came out and where it is, in words; if ``quiet``, only what is wrong with it."""
@@ -259,7 +336,7 @@ class Outputs:
         if self.flags is not None or self.long is not None:
             counts = [f"{count} {flag}" for flag, count in answer.counts().items() if count]
             told.append(f"{answer.called}: {', '.join(counts)}")
-        told += [] if self.standard is not None else [f"wrote {printable(self.output)}"]
+        told += [] if self.target in (None, STANDARD) else [f"wrote {printable(self.target)}"]
         told += [answer.noise_words()] if self.speaks_of_noise else []
         told += [f"wrote {printable(path)}" for path in self._beside.values() if path is not None]
         if self.standard is None:

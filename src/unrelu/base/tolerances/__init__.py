@@ -7,13 +7,13 @@ and stands where it is tried; so do damping, which a step corrects, and ladders 
 
 from __future__ import annotations
 
-import numpy as np
-
 from unrelu.base.tolerances.detection import *  # noqa: F403
 from unrelu.base.tolerances.distances import *  # noqa: F403
+from unrelu.base.tolerances.placing import *  # noqa: F403
 from unrelu.base.tolerances.proofs import *  # noqa: F403
 from unrelu.base.tolerances.robust import *  # noqa: F403
 from unrelu.base.tolerances.sampling import *  # noqa: F403
+from unrelu.base.tolerances.scale import *  # noqa: F403
 
 # --- data.checks -----------------------------------------------------------------------------------------------------
 
@@ -24,6 +24,12 @@ CHECKS_ROUNDING = 64.0
 
 # The top eigenvectors are wanted as a start, not as an answer.
 SYMMETRIC_LANCZOS_TOL = 1e-4
+
+# --- kernels.block_costs ---------------------------------------------------------------------------------------------
+
+# An unseen entry whose fit is so many standard deviations on the right side of the threshold costs nothing: log Φ is
+# 6e-16 there, and 1e-9.
+BLOCK_COSTS_CERTAIN = {"float64": 8.0, "float32": 6.0}
 
 # --- model.margins ---------------------------------------------------------------------------------------------------
 
@@ -46,63 +52,6 @@ PSD_SMALLEST_SHARE = 1e-12
 RUN_DIVERGED = 1e3
 # A method that finds no better point with a relative gradient norm below this has arrived.
 RUN_ROUNDING = {"float64": 1e-13, "float32": 1e-5}
-
-# --- placing.outside -------------------------------------------------------------------------------------------------
-
-# A misfit below this share of the data's size is none.
-OUTSIDE_FITS = 1e-11
-# Where all that was seen is below this, in units of the data, misfits are measured by this instead.
-OUTSIDE_SIZE = 1e-12
-# Directions in which rows have less than this share of the strongest are not spanned by them.
-OUTSIDE_SPANNED = 1e-9
-# A random direction that is shorter than this, once what the row sees is taken out of it, is made of rounding.
-OUTSIDE_ACROSS = 1e-6
-# A descent ends where gradient or misfit are zero to rounding, or where a step gains no more than the rounding of F.
-OUTSIDE_VANISHED, OUTSIDE_GAINED = 1e-15, 1e-14
-# Conjugate gradients end at this share of the first residual, both squared: three digits of a step are enough.
-OUTSIDE_SOLVED = 1e-6
-
-# --- placing.table ---------------------------------------------------------------------------------------------------
-
-# A block starts a placement if its r-th singular value is above this share of its first.
-TABLE_SEED = 1e-6
-# A row is placed by columns whose weakest direction is so many times what rounding has done to them.
-TABLE_KNOWN = 4.0
-# In one wave those are placed whose weakest direction is within this factor of the best: the others wait for more.
-TABLE_WORSE = 3.0
-
-# --- placing.attach --------------------------------------------------------------------------------------------------
-
-# Normal equations are trusted while the eigenvalues of a row's normal matrix keep this ratio: the condition is then at
-# most 1e4, a refinement contracts errors by about 1e-8, and one leaves what an orthogonal method would. The largest
-# eigenvalue is at most 1; below this size the row sees only rows that are negligible among all.
-ATTACH_TRUSTED_RATIO = 1e-8
-ATTACH_TRUSTED_SIZE = 1e-12
-# Singular values below this share of the factor's largest count as zero. Fitted rows carry errors of about
-# 1e-12 (float32: 1e-6); what a direction this weak would say is mostly such errors, enlarged.
-ATTACH_DEFAULT_RCOND = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-4}
-
-# --- placing.turning -------------------------------------------------------------------------------------------------
-
-# A further body joins if what was seen between it and the first fits to this share of an entry's size.
-TURNING_FITS = 1e-7
-# A step that lowers the misfit by no more than this share has met the rounding of the sum.
-TURNING_GAINED = 1e-14
-
-# --- placing.placement -----------------------------------------------------------------------------------------------
-
-# Least r-th eigenvalue of a seed block, as a share of its first.
-PLACEMENT_WEAKEST_SEED = 1e-8
-# Without noise the usual misfit is below this share of the entries' size; errors grow a little from row to row.
-PLACEMENT_NOISELESS = 1e-8
-# While rows are placed, a direction of the placed ones counts however weak: how well a row is known is asked later.
-PLACEMENT_SPANNED = 1e-12
-# Rows that could not be placed get nothing along weaker directions, where errors of what they see would be enlarged.
-PLACEMENT_COMPLETED = 1e-6
-# Where the rows of a fit are counted that see too few independent ones, weaker directions are errors of the fit.
-PLACEMENT_OPEN = 1e-10
-# Of an orthonormal frame: keeps the normal matrix of a row that sees too little invertible, and its strength near zero.
-PLACEMENT_INVERTIBLE = 1e-12
 
 # --- solvers.gauss_newton --------------------------------------------------------------------------------------------
 

@@ -1,0 +1,142 @@
+"""What an answer by landmarks may be called, and the completion it becomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.base.tolerances import FLOOR_NOISELESS, LANDMARKS_FITTED
+from unrelu.loop.history import History, Record, Stop, Verdict
+from unrelu.proofs.determinacy import GENERIC, PROVED
+from unrelu.results.streamed import LandmarkWitnesses, StreamedCompletion
+from unrelu.results.streamed_table import StreamedTable
+from unrelu.scale.landmarks import Answer, Large
+from unrelu.scale.passes import Totals
+from unrelu.scale.polish import balanced_pair
+
+__all__ = ["completed", "verdict_on"]
+
+# A row whose misfit exceeds the noise of the block by this factor, and the share of such rows that noise explains.
+MISFITS, A_FEW = 2.0, 0.01
+
+
+def verdict_on(large: Large, answer: Answer) -> Verdict:
+    """Fitted, to rounding or to the noise that the block shows; or only as good as could be done."""
+    seed, fit, name = answer.seed, answer.fit, large.source.dtype.name
+    rows = sum(len(side.placed.factor) for side in answer.sides)
+    missing = sum(side.placed.missing.size for side in answer.sides)
+    read = large.source.entries_read / (large.source.shape[0] * large.source.shape[1])
+    how = (
+        f"a block of {len(seed.rows)} rows was solved ({seed.code.value}), and {rows - missing} of {rows} rows attached"
+    )
+    how += f" to {len(answer.sides[0].landmarks)} landmarks; {_percent(read)} of the entries were read"
+    if missing:
+        how += f"; {missing} rows see too little to be placed"
+    totals = answer.totals
+    if seed.exact:
+        if totals is not None and answer.checked:
+            left = np.sqrt((totals.squares + totals.beyond) / max(totals.norm, np.finfo(float).tiny))
+            if left <= FLOOR_NOISELESS[name]:
+                return Verdict(Stop.FITTED, f"{how}; all seen entries are fitted to rounding, {left:.2g} of their size")
+            return Verdict(
+                Stop.STATIONARY,
+                f"{how}, but the others do not follow it: {left:.2g} of the entries' size is left; the matrix is not "
+                f"of rank {seed.rank} to rounding",
+            )
+        off = _misfits(answer, LANDMARKS_FITTED[name])
+        if off == 0:
+            return Verdict(Stop.FITTED, f"{how}; each fits the landmarks it sees to rounding")
+        return Verdict(Stop.STATIONARY, f"{how}, but {off} rows do not fit what they see; the rank is too low for them")
+    words = f"{how}; {_polished(answer)}"
+    if seed.code is Stop.BEST_OF_RANK:
+        return Verdict(Stop.BEST_OF_RANK, f"{words}; the block shows more rank than {seed.rank}")
+    sigma, shown = fit.sigma or 0.0, seed.sigma or 0.0
+    if answer.totals is not None and sigma > MISFITS * shown:
+        return Verdict(
+            Stop.STATIONARY,
+            f"{words}, but the misfit of all entries, {sigma * seed.unit:.3g}, is not the noise of the block, "
+            f"{shown * seed.unit:.3g}; the matrix is not of rank {seed.rank}",
+        )
+    if answer.totals is None and _misfits(answer, MISFITS * shown) > A_FEW * rows:
+        return Verdict(Stop.STATIONARY, f"{words}, but rows fit worse than the noise of the block explains")
+    return Verdict(Stop.FITTED_TO_NOISE, f"{words}; the data are fitted to noise of {sigma * seed.unit:.3g}")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def _polished(answer: Answer) -> str:
+    passes = len(answer.fit.gains)
+    if not passes:
+        return "no pass over further entries"
+    over = "all entries" if answer.checked else "some columns"
+    many = f"{passes} pass{'' if passes == 1 else 'es'} over {over}"
+    return f"{many}, the last had {answer.fit.gains[-1]:.2g} of the noise's error to gain"
+
+
+def _misfits(answer: Answer, allowed: float) -> int:
+    """Rows that fit what they see worse than that; beside how well they are held where it is rounding."""
+    count = 0
+    for side in answer.sides:
+        placed = side.placed
+        size = max(float(np.sqrt(np.mean(placed.factor**2))) ** 2, np.finfo(float).tiny) if answer.seed.exact else 1.0
+        count += int(np.count_nonzero((placed.share > 0) & (placed.misfit > allowed * size)))
+    return count
+
+
+def _levels(answer: Answer, verdict: Verdict) -> NDArray[np.int8]:
+    """Of rows that are placed, what the block they hang on has; of an answer that is none, nothing."""
+    proved = answer.seed.exact and bool((answer.seed.level == PROVED).all())
+    word = PROVED if proved and verdict.code is Stop.FITTED else GENERIC
+    shares = np.concatenate([side.placed.share for side in answer.sides])
+    return np.where((shares > 0) & verdict.determines, word, 0).astype(np.int8)
+
+
+def completed(
+    large: Large, answer: Answer, verdict: Verdict, about: dict[str, Any]
+) -> StreamedCompletion | StreamedTable:
+    """A matrix or a table, in the caller's units."""
+    seed, fit, dtype = answer.seed, answer.fit, large.source.dtype
+    root = np.sqrt(seed.unit)
+    totals = answer.totals if answer.totals is not None else _of_rows(answer)
+    squares, norm = totals.squares * seed.unit**2, float(np.sqrt(totals.norm)) * seed.unit
+    share = np.concatenate([side.placed.share for side in answer.sides]) if fit.share is None else fit.share
+    whole = answer.checked or (fit.share is not None and large.method.columns is None and large.whole)
+    seen = fit.seen if fit.seen is not None else np.zeros(len(share), np.int64)
+    level = _levels(answer, verdict)
+    known: dict[str, Any] = dict(
+        verdict=verdict,
+        history=History([Record(0, squares / 4, None, 0.0)]),
+        objective=squares / 4,
+        residual=float(np.sqrt(squares)) / norm if norm else 0.0,
+        method="landmarks",
+        start="landmarks",
+        loss="observed" if seed.exact or large.threshold is None else "censored",
+        seen=(totals.count, norm),
+        undetermined_rows=np.flatnonzero(np.concatenate([side.placed.share for side in answer.sides]) == 0),
+        sigma=None if seed.exact else (fit.sigma or seed.sigma or 0.0) * seed.unit,
+        entries_read=int(large.source.entries_read),
+        conditioning=share,
+        per_row=seen,
+        **about,
+    )
+    if large.symmetric:
+        witnesses = LandmarkWitnesses(level, None if whole else answer.sides[0].landmarks)
+        return StreamedCompletion(factor=(fit.left * root).astype(dtype), witnesses=witnesses, **known)
+    left, right = balanced_pair(fit.left, fit.right)
+    factor = (np.vstack([left, right]) * root).astype(dtype)
+    halves = dict(left=factor[: len(left)], right=factor[len(left) :])
+    return StreamedTable(factor=factor, symmetric=False, pairs="one", level=level, **halves, **known)
+
+
+def _of_rows(answer: Answer) -> Totals:
+    """Sums over what the rows saw of the landmarks, where nothing else was read: as if each had seen half of them."""
+    side = answer.sides[0]
+    placed, some = side.placed, max(len(side.landmarks) // 2, 1)
+    squares = float(np.sum(placed.misfit**2)) * some
+    grams = placed.factor.T @ placed.factor, side.factor.T @ side.factor
+    norm = float(np.sum(grams[0] * grams[1])) / 2
+    return Totals(count=len(placed.factor) * some, squares=squares, norm=max(norm, 0.0))

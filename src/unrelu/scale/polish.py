@@ -1,0 +1,207 @@
+"""Polish: few passes over all entries, after which a fit with noise is as good as one that began with all of them.
+
+Each pass asks every row where it would go with the others held: l_i = u_i − N_i⁻¹ g_i. What the errors of the others do
+to that is nearly the same for all rows: a linear map of r numbers to r numbers. LUᵀ is right where UUᵀ is not yet, so
+the map is known from L and U, and is taken out. What is left shrinks with every pass, in some directions slowly; those
+are found from what the last passes did (Anderson, 1965). The passes end when what the last one had to gain is small
+beside the noise: Σ g_iᵀN_i⁻¹g_i is that gain, and errors of the size that noise makes have nrσ².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrelu.base.arrays import Array, Floats, Indices
+from unrelu.base.tolerances import POLISH_FLOOR, POLISH_GAIN, POLISH_WEAK
+from unrelu.data.source import Place, Source
+from unrelu.placing.attach import bands
+from unrelu.scale.passes import SIDE, Asked, Data, Found, Totals, look
+
+__all__ = ["Fit", "balanced_pair", "principal", "swept", "swept_columns"]
+
+# Least and most passes, and how many earlier ones say in which directions they are slow.
+LEAST, MOST, DEPTH = 2, 12, 3
+
+
+class ColumnsOf(Source):
+    """Some columns of another source."""
+
+    def __init__(self, source: Source, columns: Indices) -> None:
+        self.source, self.columns = source, columns
+        self.shape, self.dtype = (source.shape[0], len(columns)), source.dtype
+        self.thread_safe = source.thread_safe  # type: ignore[misc]
+
+    def block(self, rows: Place, cols: Place) -> Array:
+        """The same block of the columns chosen."""
+        return self.source.block(rows, self.columns[cols])
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fit on its way, in units.
+
+    Attributes
+    ----------
+    left, right : ndarray
+        U twice, or L and R.
+    sigma : float or None
+        The noise level as far as it is known.
+    totals : Totals
+        Of the last pass, before its step.
+    share : ndarray
+        How well the entries of each row determine it; of a table rows, then columns.
+    seen : int ndarray
+        How many were seen of each.
+    gains : tuple of float
+        What each pass had to gain, in units of the noise.
+    before : tuple of pairs of ndarray
+        The last few points, rows above columns, and the steps that passes asked for there.
+    """
+
+    left: Floats
+    right: Floats
+    sigma: float | None = None
+    totals: Totals = field(default_factory=Totals)
+    share: Floats | None = None
+    seen: NDArray[np.int64] | None = None
+    gains: tuple[float, ...] = ()
+    before: tuple[tuple[Floats, Floats], ...] = ()
+
+    @property
+    def converged(self) -> bool:
+        """Whether the passes ended because nothing was left to gain."""
+        return len(self.gains) >= LEAST and self.gains[-1] <= POLISH_GAIN
+
+    def finished(self, most: int = MOST) -> bool:
+        """Whether there is nothing left to gain, or no pass left."""
+        return self.converged or len(self.gains) >= most
+
+
+def swept(
+    data: Data,
+    fit: Fit,
+    side: int = SIDE,
+    found: Found | None = None,
+    told: Callable[[Found, int], object] = lambda found, rows: None,
+) -> Fit:
+    """One pass, and the step it asks for."""
+    factors = (fit.left, fit.left) if data.symmetric else (fit.left, fit.right)
+    asked = Asked(fit.sigma, curvature=True, first=not fit.gains)
+    found = look(data, factors, asked, side, found, told)
+    totals, height = found.totals, len(fit.left)
+    if not asked.first:
+        totals = replace(totals, norm=fit.totals.norm, low=fit.totals.low, high=fit.totals.high)
+    step, share, gain = _asked_for(found.gradient[:height], found.normal[:height], factors[1])
+    if data.symmetric:
+        here, asked_for = fit.left, fit.left - step
+        there = asked_for @ _common(asked_for, here)
+    else:
+        of_columns, more, also = _asked_for(found.gradient[height:], found.normal[height:], fit.left)
+        share, gain = np.concatenate([share, more]), gain + also
+        here = np.vstack([fit.left, fit.right])
+        there = _matched(fit.left - step, fit.right - of_columns, fit.left)
+    before = (*fit.before, (here, there - here))[-DEPTH - 1 :]
+    new, sigma = _extrapolated(before), _noise(totals)
+    left, right = (new, new) if data.symmetric else (new[:height], new[height:])
+    relative = gain / (here.size * sigma**2) if sigma > 0 else 0.0
+    return Fit(left, right, sigma, totals, share, found.seen, (*fit.gains, relative), before)
+
+
+def swept_columns(
+    data: Data,
+    fit: Fit,
+    columns: Indices,
+    found: Found | None = None,
+    told: Callable[[Found, int], object] = lambda found, rows: None,
+) -> Fit:
+    """The same where only some columns of a symmetric matrix are read: every row is asked, against those."""
+    some = replace(data, source=ColumnsOf(data.source, columns), symmetric=False)
+    anchors = fit.left[columns]
+    found = look(some, (fit.left, anchors), Asked(fit.sigma, curvature=True, first=not fit.gains), SIDE, found, told)
+    height = len(fit.left)
+    step, share, gain = _asked_for(found.gradient[:height], found.normal[:height], anchors)
+    asked = fit.left - step
+    new, sigma = asked @ _common(asked[columns], anchors), _noise(found.totals)
+    relative = gain / (fit.left.size * sigma**2) if sigma > 0 else 0.0
+    return Fit(new, new, sigma, found.totals, share, found.seen[:height], (*fit.gains, relative))
+
+
+def _noise(totals: Totals) -> float:
+    """σ from Σs² = σ²(count + Σ z h), the likelihood's own equation for it."""
+    return float(np.sqrt(totals.squares / max(totals.count + totals.pulled, 1.0)))
+
+
+def _extrapolated(before: tuple[tuple[Floats, Floats], ...]) -> Floats:
+    """The point from which, by what the last passes did, the least step would be asked for."""
+    here, step = before[-1]
+    if len(before) == 1:
+        return here + step
+    moves = np.array([(b[0] - a[0]).ravel() for a, b in pairwise(before)]).T
+    changes = np.array([(b[1] - a[1]).ravel() for a, b in pairwise(before)]).T
+    mix = np.linalg.lstsq(changes.T @ changes, changes.T @ step.ravel(), rcond=None)[0]
+    new: Floats = here + step - ((moves + changes) @ mix).reshape(step.shape)
+    return new
+
+
+def _asked_for(gradient: Floats, normal: Array, others: Floats) -> tuple[Floats, Floats, float]:
+    """N_i⁻¹ g_i of every row, how well N_i is conditioned beside all of the others, and Σ g_iᵀN_i⁻¹g_i.
+
+    Rows that N_i does not hold stay where they are.
+    """
+    rank = others.shape[1]
+    scale = np.sqrt(np.maximum(np.einsum("ja,ja->a", others, others), np.finfo(float).tiny))
+    first, second = np.tril_indices(rank)
+    step, share, gain = np.zeros((len(gradient), rank)), np.zeros(len(gradient)), 0.0
+    for part in bands(len(gradient), rank * rank):
+        whole = np.empty((part.stop - part.start, rank, rank))
+        packed = normal[part] / (scale[first] * scale[second])
+        whole[:, first, second] = packed
+        whole[:, second, first] = packed
+        whole[:, np.arange(rank), np.arange(rank)] += POLISH_FLOOR
+        inverse = np.linalg.inv(whole)
+        share[part] = 1 / np.maximum(np.trace(inverse, axis1=1, axis2=2), 1.0)
+        held = (share[part] > POLISH_WEAK)[:, None]
+        right = gradient[part] / scale
+        solved = np.einsum("iab,ib->ia", inverse, right) * held
+        gain += float(np.vdot(right, solved))
+        step[part] = solved / scale
+    return step, share, gain
+
+
+def principal(U: Floats) -> Floats:
+    """The same UUᵀ with columns that are orthogonal to each other, the largest first."""
+    _, axes = np.linalg.eigh(U.T @ U)
+    turned: Floats = U @ axes[:, ::-1]
+    return turned
+
+
+def _common(L: Floats, U: Floats) -> Floats:
+    """The symmetric G with which LG(LG)ᵀ is nearest to LUᵀ: it takes out what all rows of U have in common of an error.
+
+    With U = V(1 + S) and VVᵀ right, L is V(1 − S) to first order, and G is 1 + S.
+    """
+    LL, LU, UU = L.T @ L, L.T @ U, U.T @ U
+    one, other = np.linalg.solve(LL, LU), np.linalg.inv(np.linalg.solve(UU, LU.T))
+    middle = (one + other) / 2
+    sizes, axes = np.linalg.eigh((middle + middle.T) / 2)
+    root: Floats = axes * np.sqrt(np.maximum(sizes, 0)) @ axes.T
+    return root
+
+
+def _matched(L: Floats, R: Floats, before: Floats) -> Floats:
+    """New rows and columns, asked for at once and brought into one frame: (L, R Bᵀ) with LB = the rows before."""
+    B = np.linalg.solve(L.T @ L, L.T @ before)
+    return np.vstack([L, R @ B.T])
+
+
+def balanced_pair(L: Floats, R: Floats) -> tuple[Floats, Floats]:
+    """The same LRᵀ with columns of equal size, orthogonal to each other."""
+    (Q, A), (P, B) = np.linalg.qr(L), np.linalg.qr(R)
+    left, sizes, right = np.linalg.svd(A @ B.T)
+    root = np.sqrt(sizes)
+    return Q @ left * root, P @ right.T * root

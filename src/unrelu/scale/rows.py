@@ -1,0 +1,137 @@
+"""Rows attached to landmarks: each is a small least-squares problem of its own, a block of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from unrelu.base.arrays import Array, Floats, Indices
+from unrelu.base.tolerances import PLACEMENT_SPANNED
+from unrelu.data.source import Place, Source
+from unrelu.kernels.threads import in_order
+from unrelu.placing.attach import Frame
+
+__all__ = ["Placed", "Reader", "attach"]
+
+# Entries of a block that is read: each of a few temporary arrays has 8 MB.
+AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """What was seen of some rows against others, in units.
+
+    Attributes
+    ----------
+    source : Source
+    unit : float
+    side : {"both", "one", "rows", "columns"}
+        Of a symmetric matrix both ways round, or one where they are alike; of a table rows against columns, or columns
+        against rows.
+    """
+
+    source: Source
+    unit: float
+    side: str
+
+    def __call__(self, rows: Place, anchors: Indices) -> Floats:
+        """Values of shape (rows, anchors), NaN where nothing was seen."""
+        if self.side == "rows":
+            return self._scaled(self.source.block(rows, anchors))
+        values = self._scaled(self.source.block(anchors, rows)).T
+        if self.side != "both":
+            return values
+        other = self._scaled(self.source.block(rows, anchors))
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isnan(values), other, np.where(np.isnan(other), values, (values + other) / 2))
+
+    def _scaled(self, block: Array) -> Floats:
+        return np.divide(block, self.unit, dtype=np.float64)
+
+
+@dataclass(eq=False)
+class Placed:
+    """Rows as they are placed: their factor, how well what they see holds them (0: not placed), and what it leaves.
+
+    ``done`` rows of a first round are there already, if it was cut short.
+    """
+
+    factor: Floats
+    share: Floats
+    misfit: Floats
+    done: int = 0
+
+    @classmethod
+    def nobody(cls, size: int, rank: int) -> Placed:
+        """Before the first."""
+        return cls(np.zeros((size, rank)), np.zeros(size), np.zeros(size))
+
+    @property
+    def missing(self) -> Indices:
+        """Rows without a place."""
+        return np.flatnonzero(self.share == 0)
+
+
+def attach(
+    read: Reader,
+    anchors: tuple[Indices, Floats],
+    into: Placed,
+    least: float,
+    rows: Indices | None = None,
+    told: Callable[[Placed, int], object] = lambda placed, rows: None,
+) -> None:
+    """Place all rows, or some, against anchors: their positions, and their factor.
+
+    A row counts as placed if the anchors it sees span every direction to the share ``least``. ``told`` hears after each
+    block how many rows were done.
+    """
+    positions, factor = anchors
+    frame = Frame.of(factor, PLACEMENT_SPANNED)
+    step = max(1, AT_ONCE // max(len(positions), 1))
+    everyone: Any = np.arange(len(into.factor)) if rows is None else rows
+    first = into.done if rows is None else 0
+    blocks = [
+        slice(start, min(start + step, len(everyone))) if rows is None else everyone[start : start + step]
+        for start in range(first, len(everyone), step)
+    ]
+
+    def work(block: Place, values: Floats) -> tuple[Floats, Floats, Floats]:
+        return _solved(frame, values, least)
+
+    results = in_order(blocks, lambda block: read(block, positions), work, threads=read.source.thread_safe)
+    for block, (found, share, misfit) in zip(blocks, results, strict=True):
+        into.factor[block], into.share[block], into.misfit[block] = found, share, misfit
+        count = len(found)
+        into.done += count if rows is None else 0
+        told(into, count)
+
+
+def _solved(frame: Frame, values: Floats, least: float) -> tuple[Floats, Floats, Floats]:
+    """Rows, how well they are held, and the root mean square of what is left of their values."""
+    seen = ~np.isnan(values)
+    known = np.where(seen, values, 0)
+    if frame.rank < frame.factor.shape[1]:
+        return np.zeros((len(values), frame.factor.shape[1])), np.zeros(len(values)), np.zeros(len(values))
+    found, share = frame.place(seen, known)
+    share = np.where(share >= least, share, 0.0)
+    left = known - seen * (found @ frame.factor.T)
+    misfit = np.sqrt(np.einsum("ij,ij->i", left, left) / np.maximum(seen.sum(axis=1), 1))
+    found[share == 0] = 0
+    return found, share, misfit
+
+
+def spread(factor: Floats, count: int) -> NDArray[np.intp]:
+    """Rows that together point everywhere: the pivots of a QR decomposition, then those of the rest, and so on."""
+    left = np.arange(len(factor))
+    chosen: list[NDArray[np.intp]] = []
+    rank = factor.shape[1]
+    while left.size and len(chosen) * rank < count:
+        pivots = scipy.linalg.qr(factor[left].T, mode="r", pivoting=True)[1][:rank]
+        chosen.append(left[pivots])
+        left = np.delete(left, pivots)
+    return np.sort(np.concatenate(chosen)[:count]) if chosen else left

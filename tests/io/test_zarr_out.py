@@ -64,8 +64,8 @@ def test_the_grid_goes_along_that_of_the_input(length, given, chunk, tile):
     grid = grid_of(length, given)
     assert (grid.chunk, grid.tile) == (chunk, tile)
     assert tile % chunk == 0 or chunk == length
-    assert [part.start for part in grid.tiles] == list(range(0, length, tile))
-    assert grid.tiles[-1].stop == length
+    assert [part.start for part in grid.pieces] == list(range(0, length, tile))
+    assert grid.pieces[-1].stop == length
 
 
 def test_blocks_that_leave_something_out_are_a_mistake_and_leave_nothing(tmp_path):
@@ -106,8 +106,8 @@ def test_nothing_is_seen_of_it_before_it_is_whole(tmp_path, small):
     seen = []
 
     def blocks():
-        for i in grid_of(50).tiles:
-            for j in grid_of(30).tiles:
+        for i in grid_of(50).pieces:
+            for j in grid_of(30).pieces:
                 seen.append((target.exists(), [path.name[0] for path in tmp_path.iterdir()]))
                 yield i, j, X[i, j]
 
@@ -135,13 +135,14 @@ def test_of_a_link_the_target_is_replaced(tmp_path):
 
 
 def test_a_move_that_fails_brings_the_old_one_back(tmp_path, monkeypatch):
-    target, replace, calls = tmp_path / "x.zarr", os.replace, []
+    target, replace, aside = tmp_path / "x.zarr", os.replace, []
     write_zarr(target, matrix())
 
     def failing(source, to):
-        calls.append(to)
-        if len(calls) == 2:
+        if to == target and len(aside) == 1:
+            aside.append(source)
             raise OSError(5, "Input/output error")
+        aside.extend([source] if source == target else [])
         replace(source, to)
 
     monkeypatch.setattr(zarr_out.os, "replace", failing)
@@ -177,10 +178,17 @@ def test_who_leaves_takes_the_temporary_folder_away_although_a_write_is_under_wa
     monkeypatch.setattr(zarr_out, "_leaving", threading.Event())
     with replacing_folder(tmp_path / "x.zarr") as temporary:
         (temporary / "c").mkdir()
-        late = threading.Timer(zarr_out.APART / 2, lambda: (temporary / "c" / "0").mkdir(parents=True, exist_ok=True))
-        late.start()
-        zarr_out._discard_all()
-        late.join()
+        naps = []
+
+        def late(seconds):
+            naps.append(seconds)
+            if len(naps) == 2:  # it was gone once already
+                (temporary / "c" / "0").mkdir(parents=True)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(zarr_out, "sleep", late)
+            zarr_out._discard_all()
+        assert len(naps) >= 4, "it is looked for until it stays away"
         assert list(tmp_path.iterdir()) == []
         waiting = threading.Thread(target=zarr_out._wait_for_the_end, daemon=True)
         waiting.start()

@@ -34,8 +34,10 @@ THRESHOLDS = [("above", 0.0), ("above", 0.4), ("below", -0.3), ("below", 0.4), N
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Blocks of 16 rows, and tiles of 7."""
+    """Blocks of 16 rows, and tiles of 5 rows and 7 columns."""
     monkeypatch.setattr(pairs.edges, "__defaults__", (7,))
+    monkeypatch.setattr(readahead, "TALL", 5)
+    monkeypatch.setattr(readahead, "WIDE", 7)
     monkeypatch.setattr(readahead, "EDGES", (16, 8))
 
 
@@ -376,7 +378,8 @@ def test_too_little_memory_is_refused_with_what_is_enough():
 @pytest.mark.parametrize("loss", LOSSES[1:3], ids=lambda loss: loss.name)
 @pytest.mark.parametrize(("n", "edges"), [(1100, (512, 256, 128)), (1600, (800,))], ids=["small blocks", "large ones"])
 def test_passes_stay_within_the_memory_that_they_were_given(monkeypatch, symmetric, loss, n, edges):
-    monkeypatch.setattr(pairs.edges, "__defaults__", (256,))
+    monkeypatch.setattr(readahead, "TALL", 256)
+    monkeypatch.setattr(readahead, "WIDE", 256)  # so that blocks are most of it
     monkeypatch.setattr(readahead, "EDGES", edges)
     X = seen_part(symmetric, ("above", 0.0), n=n)
     U, D = factors(n=n)

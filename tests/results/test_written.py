@@ -1,11 +1,14 @@
 """What is written by blocks is what a completion fills in as a whole."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import unrelu
 import unrelu.results.written as written
 from helpers import ROUNDING, asymmetric_instance, relu_instance, table_instance
+from unrelu.auto.no_structure import NoStructure
 from unrelu.base.errors import InputError
 from unrelu.data.source import ArraySource
 from unrelu.io import zarr_out
@@ -27,18 +30,27 @@ def symmetric(n=40, rank=2, seed=0, **options):
 
 
 def between():
-    M, _ = relu_instance(40, 2)
-    X = np.where((M > -0.5) & (M < 0.7), M, np.nan)
-    X[3, 4] = np.nan  # known the other way round
-    return unrelu.complete(X, rank=2, threshold=(-0.5, 0.7), seen="between", rng=0), X
+    """With ends of rows that differ, so that those of (i, j) and of (j, i) do."""
+    M, _ = relu_instance(40, 2, sigma=0.3)
+    low, high = -0.5, np.where(np.arange(40) % 2, 0.7, 1.2)[:, None]
+    X = np.where((low < M) & (high > M), M, np.nan)
+    return unrelu.complete(X, rank=2, threshold=(low, high), seen="between", rng=0), X
 
 
 def own_limits():
+    """Within a range that the fit leaves."""
     M, X = relu_instance(40, 2, sigma=0.2)
     unknown = np.random.default_rng(0).random((40, 40)) < 0.05
     limit = np.where(np.arange(40) % 2, 0.0, 0.3)[:, None]
     X = np.where((limit <= M) & ~unknown, M, np.nan)
-    return unrelu.complete(X, rank=2, threshold=limit, unknown=unknown, entry_range=(-9, 9), rng=0), X
+    return unrelu.complete(X, rank=2, threshold=limit, unknown=unknown, entry_range=(-1, 99), rng=0), X
+
+
+def no_diagonal():
+    """Hidden for another reason than its value, although the threshold is above 0."""
+    M, _ = relu_instance(40, 2, sigma=0.2)
+    X = np.where((M >= 0.3) & ~np.eye(40, dtype=bool), M, np.nan)
+    return unrelu.complete(X, rank=2, threshold=0.3, rng=0), X
 
 
 def asymmetric():
@@ -54,7 +66,7 @@ def two_sided():
 def signed():
     rng = np.random.default_rng(0)
     U = rng.standard_normal((40, 2))
-    M = U * [1, -1] @ U.T
+    M = U * [1, -1] @ U.T + 0.3 * rng.standard_normal((40, 40))
     X = np.where(M >= 0, M, np.nan)
     return unrelu.complete(X, rank=2, structure="indefinite", rng=0), X
 
@@ -93,6 +105,7 @@ CASES = {
     "no threshold": lambda: symmetric(threshold=None),
     "between": between,
     "own limits": own_limits,
+    "no diagonal": no_diagonal,
     "asymmetric": asymmetric,
     "two factors": two_sided,
     "signed": signed,
@@ -122,6 +135,14 @@ def test_cases_are_of_the_kinds_that_they_are_called():
     assert CASES["forecast"]()[0].forecasts
     assert CASES["signed"]()[0].signs == (1, -1)
     assert not CASES["two factors"]()[0].symmetric or CASES["two factors"]()[0].left is not None
+
+
+def test_limits_decide_what_is_written_in_these_cases():
+    for case, least in (("between", None), ("own limits", -1.0)):
+        completion, X = CASES[case]()
+        found, fit = Filled(completion, X).whole(), np.asarray(completion.matrix())
+        assert (found != fit)[np.isnan(X)].any()
+        assert least is None or (fit.min() < least <= found.min())
 
 
 def test_the_fit_reads_nothing():
@@ -204,3 +225,28 @@ def test_a_completion_from_a_file_needs_its_data(tmp_path):
     with pytest.raises(InputError, match="pass the matrix that was completed"):
         Filled(again).whole()
     np.testing.assert_allclose(Filled(again, X).whole(), completion.filled(), atol=1e-12)
+
+
+def test_a_mask_that_a_file_does_not_bring_back(tmp_path):
+    """What absence says is not known without it; a forecast hangs on that, and another fit goes without."""
+    _, X = relu_instance(40, 2, sigma=0.3)
+    unknown = np.isnan(X) & (np.random.default_rng(0).random(X.shape) < 0.2)
+    completion = unrelu.complete(X, rank=2, unknown=unknown, rng=0)
+    completion.save(tmp_path / "factors.npz")
+    again = unrelu.Completion.load(tmp_path / "factors.npz")
+    np.testing.assert_allclose(Filled(again, X).whole(), again.filled(X), atol=1e-12)
+    assert not np.allclose(again.filled(X), completion.filled())
+    forecasts = replace(CASES["forecast"]()[0], source=None, unknown_count=3)
+    with pytest.raises(InputError, match="made with 3 entries marked as unknown; give the same mask again"):
+        Filled(forecasts, X).whole()
+
+
+def test_what_the_data_leave_open_goes_no_further_out_than_entries_do():
+    completion, X = symmetric(threshold=None)
+    far = np.array(completion.factor)
+    far[7] *= 100
+    found = replace(completion, factor=far, undetermined_rows=np.array([7]), alone=NoStructure(0.0, 2.0))
+    whole, unseen = Filled(found, X).whole(), np.isnan(X[7])
+    assert np.abs(far[7] @ far.T)[unseen].max() > 20
+    assert np.abs(whole[7, unseen]).max() < 20
+    np.testing.assert_array_equal(whole[7], whole[:, 7])

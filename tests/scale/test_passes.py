@@ -5,7 +5,9 @@ import pytest
 from scipy.stats import norm
 
 from unrelu.data.source import ArraySource
-from unrelu.scale.passes import Asked, Data, look, outer_products
+from unrelu.scale.arithmetic import outer_products
+from unrelu.scale.blocks import Asked, Data
+from unrelu.scale.passes import look
 
 
 def table(seed, shape, sigma=0.3, rank=3):
@@ -42,7 +44,7 @@ def test_a_table_against_dense_algebra(tau, sigma, side):
     L, R, X = table(0, (40, 25))
     slopes, weights = reference(X, L @ R.T, tau, 1.0, sigma, symmetric=False)
     data = Data(ArraySource(X), 1.0, tau, 1.0, symmetric=False, alike=False)
-    found = look(data, (L, R), Asked(sigma, curvature=True, first=True), side)
+    found = look(data, (L, R), Asked(sigma, True, True, True), side)
     np.testing.assert_allclose(found.gradient, np.vstack([slopes @ R, slopes.T @ L]), atol=1e-6)
     normal = np.vstack([weights @ outer_products(R), weights.T @ outer_products(L)])
     np.testing.assert_allclose(found.normal, normal, rtol=1e-5, atol=1e-5)
@@ -62,8 +64,7 @@ def test_a_symmetric_matrix_is_read_by_halves_if_both_are_alike(sign, alike):
     fit, tau = V @ V.T, 0.2 * sign
     slopes, weights = reference(X, fit, tau, sign, 0.3, symmetric=True)
     data = Data(ArraySource(X), 1.0, tau, sign, symmetric=True, alike=alike)
-    found = look(data, (V, V), Asked(0.3, curvature=True), 8)
-    both = 1 if alike else 2
+    found = look(data, (V, V), Asked(0.3, True, True, True), 8)
     pairs = slopes if alike else slopes + slopes.T
     np.testing.assert_allclose(found.gradient, pairs @ V, atol=1e-6)
     heavy = weights if alike else weights + weights.T
@@ -71,20 +72,35 @@ def test_a_symmetric_matrix_is_read_by_halves_if_both_are_alike(sign, alike):
     seen = ~np.isnan(X)
     assert found.totals.count == seen.sum()
     np.testing.assert_allclose(found.totals.squares, np.nansum((fit - X) ** 2))
-    np.testing.assert_array_equal(found.seen, both * seen.sum(axis=1) if alike else seen.sum(axis=0) + seen.sum(axis=1))
+    np.testing.assert_array_equal(found.seen, seen.sum(axis=1) if alike else seen.sum(axis=0) + seen.sum(axis=1))
+
+
+@pytest.mark.parametrize("grid", [(5, 8), (8, 5), (7, 21), (1, 1)])
+def test_any_grid_gives_the_same_sums(grid):
+    U, X = matrix(4, 43)
+    source = ArraySource(X)
+    asked = Asked(0.3, True, True, True)
+    plain = look(Data(source, 1.0, 0.2, alike=False), (U, U), asked)
+    source.block_shape = grid
+    found = look(Data(source, 1.0, 0.2), (U, U), asked, 16)
+    np.testing.assert_allclose(found.gradient, plain.gradient / 2, atol=1e-5)
+    np.testing.assert_allclose(found.normal, plain.normal / 2, rtol=1e-4, atol=1e-4)
+    assert found.totals.count == plain.totals.count
+    for name in ("squares", "beyond", "pulled", "norm", "low", "high"):
+        assert getattr(found.totals, name) == pytest.approx(getattr(plain.totals, name), rel=1e-6)
 
 
 def test_units_scale_everything_and_nothing_else():
     U, X = matrix(2, 30)
-    plain = look(Data(ArraySource(X), 1.0, 0.2), (U, U), Asked(0.3, curvature=True))
-    scaled = look(Data(ArraySource(16 * X), 16.0, 0.2), (U, U), Asked(0.3, curvature=True))
+    plain = look(Data(ArraySource(X), 1.0, 0.2), (U, U), Asked(0.3, True, True))
+    scaled = look(Data(ArraySource(16 * X), 16.0, 0.2), (U, U), Asked(0.3, True, True))
     np.testing.assert_array_equal(plain.gradient, scaled.gradient)
     assert plain.totals == scaled.totals
 
 
 def test_a_pass_that_was_cut_short_goes_on_to_the_same_digits():
     U, X = matrix(3, 50)
-    data, asked = Data(ArraySource(X), 1.0, 0.2), Asked(0.3, curvature=True)
+    data, asked = Data(ArraySource(X), 1.0, 0.2), Asked(0.3, True, True)
     whole = look(data, (U, U), asked, 8)
 
     class Stopped(Exception):

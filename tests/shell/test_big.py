@@ -254,8 +254,11 @@ def test_the_report_says_how_much_was_read_and_reads_nothing_for_it(folder, libr
     done = run("x.npy", "-r", 3, "--method", "landmarks", "--factor-out", "f.npz")
     assert done.exit_code == 0, done.stderr
     assert "1,720 entries read, 47.78% of all; " in done.stdout
+    monkeypatch.setattr(library, "_answer", lambda *asked: replace(answer(*asked), entries_read=9000))
+    done = run("x.npy", "-r", 3, "--method", "landmarks", "--factor-out", "f.npz")
+    assert "9,000 entries read, 2.5 times as many as there are; " in done.stdout
     about = json.loads(run("x.npy", "-r", 3, "--method", "landmarks", "--factor-out", "f.npz", "--json").stdout)
-    assert about["entries_read"] == 1720
+    assert about["entries_read"] == 9000
     assert about["largest_misfit"] is None
 
 

@@ -181,7 +181,9 @@ def _absent(array: Any, name: str) -> tuple[int, int]:
     of = prod(ceil(length / size) for length, size in zip(array.shape, stored, strict=True))
     together = prod(size // chunk for size, chunk in zip(stored, array.chunks, strict=True))
     there = read_block(lambda *_: array.nchunks_initialized, name, slice(0, array.shape[0]), slice(0, array.shape[1]))
-    return of - there // together, of
+    # Later versions count the chunks of a shard, whether they are there or not; the first ones count the shard.
+    whole = there // together if there > of or hasattr(type(array), "_nshards_initialized") else there
+    return of - whole, of
 
 
 def _filled_with_nan(array: Any, name: str) -> Any:
@@ -191,8 +193,9 @@ def _filled_with_nan(array: Any, name: str) -> Any:
     described = {**array.metadata.to_dict(), "fill_value": "NaN"}
     try:
         metadata = type(array.metadata).from_dict(described)
-        inner = array._async_array if not hasattr(array, "async_array") else array.async_array
-        return zarr.Array(type(inner)(metadata=metadata, store_path=array.store_path, config=inner.config))
+        inner = array.async_array if hasattr(array, "async_array") else array._async_array
+        config = inner.config if hasattr(inner, "config") else inner._config
+        return zarr.Array(type(inner)(metadata=metadata, store_path=array.store_path, config=config))
     except (TypeError, ValueError, AttributeError) as error:
         raise InputError(
             f"{name} has the fill value {array.fill_value}, which this version of zarr does not let be read as NaN; "

@@ -55,7 +55,7 @@ class Grid:
     tile: int
 
     @property
-    def tiles(self) -> list[slice]:
+    def pieces(self) -> list[slice]:
         """The pieces, in order."""
         return [slice(start, min(start + self.tile, self.length)) for start in range(0, self.length, self.tile)]
 
@@ -94,7 +94,7 @@ def write_zarr(path: FilePath, values: Array) -> None:
     array([[1., 0.], [0., 1.]], dtype=float32)
     """
     rows, columns = (grid_of(length) for length in values.shape)
-    blocks = ((i, j, values[i, j]) for i in rows.tiles for j in columns.tiles)
+    blocks = ((i, j, values[i, j]) for i in rows.pieces for j in columns.pieces)
     write_blocks(path, (rows, columns), values.dtype, blocks)
 
 

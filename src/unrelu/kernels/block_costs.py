@@ -315,7 +315,7 @@ class Costs:
             if ways > 1:
                 bend *= np.uint8(ways) - seen.reshape(-1).take(at)
             bends[start : start + AT_ONCE] = bend
-        return places.astype(np.uint16 if fit.size <= 1 << 16 else np.intp), bends
+        return places.astype(np.uint32), bends
 
     def _wrong(self, fit: Array, quiet: Bools | None, work: Work) -> Bools:
         """Where an entry counts if it was not seen."""

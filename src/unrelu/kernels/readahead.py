@@ -24,7 +24,7 @@ from unrelu.base.errors import InputError
 from unrelu.data.observations import Observations
 from unrelu.data.source import Source
 from unrelu.kernels.block_costs import Work
-from unrelu.kernels.pairs import TILE, edges
+from unrelu.kernels.pairs import edges
 from unrelu.kernels.threads import map_chunks
 
 __all__ = ["Block", "BlockReader", "Facts", "Piece", "Recall"]
@@ -33,6 +33,9 @@ __all__ = ["Block", "BlockReader", "Facts", "Piece", "Recall"]
 EDGES = (2048, 1024, 512, 256, 128)
 # The largest edge at which blocks meet both sides of a grid that is not square, and how far from square it may be.
 LARGEST_EDGE, LONGEST = 4096, 4
+# Rows and columns of a tile at most: larger ones than would fit in a core's second-level cache, for threads that hand
+# the interpreter to each other after every step of a smaller one wait more than they work.
+TALL, WIDE = 256, 1024
 # Bytes of a page of memory, and what an array takes beside its numbers.
 PAGE, OVERHEAD = 4096, 200
 # What else a pass needs: tables, and small arrays.
@@ -197,7 +200,7 @@ class BlockReader:
         cuts = edges(self.size, edge) if self._grain is None else _cut(self.size, edge)
         if cuts != self._cuts:
             self._facts.clear()
-        self._cuts, self._width, self._entries = cuts, width, min(edge, self.size, TILE) ** 2
+        self._cuts, self._width, self._entries = cuts, width, self._tile(edge)
         self._works.clear()
         self._room = float("inf") if self.memory is None else float(self.memory - self._needed(edge, width))
         self._used = 0
@@ -218,7 +221,7 @@ class BlockReader:
         choices = [grain * k for k in steps] if grain is not None else list(EDGES)
         if self.memory is None:
             return choices[0]
-        pattern = n * n // 8 + n * n // TILE**2 * OVERHEAD
+        pattern = n * n // 8 + n * n // TALL**2 * OVERHEAD
         for also in (pattern, 0):
             for edge in choices:
                 if self._needed(edge, width) + also <= self.memory:
@@ -234,10 +237,14 @@ class BlockReader:
         n, number = self.size, self.dtype.itemsize
         edge, one = min(edge, n), edge >= n
         blocks = 0 if self.source.at_hand else (1 if one else 4 if self.source.thread_safe else 2)
-        strips = -(-edge // TILE)
-        works = min(os.cpu_count() or 1, strips) * Work.size(min(edge, TILE) ** 2, self.dtype)
-        parts = strips * (TILE + 2 * edge) * width * number
+        strips = -(-edge // TALL)
+        works = min(os.cpu_count() or 1, strips) * Work.size(self._tile(edge), self.dtype)
+        parts = strips * (TALL + 2 * edge) * width * number
         return blocks * edge * edge * number + works + parts + n * width * (8 + 6 * number) + SMALL
+
+    def _tile(self, edge: int) -> int:
+        """Entries of the largest tile of a block."""
+        return min(edge, self.size, TALL) * min(edge, self.size, WIDE)
 
     @contextmanager
     def work(self) -> Iterator[Work]:
@@ -351,11 +358,12 @@ def _at_hand(source: Source, rows: slice, cols: slice) -> Array:
 
 def _strips(block: Block, index: int) -> list[list[Piece]]:
     """Tiles of a block row by row, those on and above the diagonal; numbered on from ``index``."""
-    down, across = (edges(side.stop - side.start) for side in (block.rows, block.cols))
+    height, width = (side.stop - side.start for side in (block.rows, block.cols))
     found, number = [], 0
-    for first, i in enumerate(down):
-        strip = []
-        for j in across[first:] if block.diagonal else across:
+    for i in edges(height, TALL):
+        strip, first = [], i.stop if block.diagonal else 0
+        rest = [_moved(j, first) for j in edges(width - first, WIDE)] if first < width else []
+        for j in [i, *rest] if block.diagonal else rest:
             rows, cols = _moved(i, block.rows.start), _moved(j, block.cols.start)
             strip.append(Piece(rows, cols, (i, j), number, index + number))
             number += 1

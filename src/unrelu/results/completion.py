@@ -334,6 +334,20 @@ class Completion(Determined, Uncertain):
         require_memory(self.size**2 * self.factor.itemsize, f"a {self.size}×{self.size} matrix")
         return self.factors.dense()
 
+    def write_zarr(self, path: str | Path, X: Any = None) -> None:
+        """Write what :meth:`filled` has as a zarr array, in blocks: it need not fit into memory.
+
+        Parameters
+        ----------
+        path : path ending in ``.zarr``
+            Whole afterwards, or absent.
+        X : optional
+            The matrix that was completed; needed only after :meth:`load`.
+        """
+        from unrelu.results.written import write_filled
+
+        write_filled(self, self.source if X is None else X, path)
+
     def summary(self) -> dict[str, Any]:
         """What a person or a program wants to know at a glance, ready for JSON; rows go by their labels."""
         return summary_of(self)

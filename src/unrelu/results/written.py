@@ -136,8 +136,8 @@ class Filled:
         m, n = self.shape
         told.begin("writing", m)
         done = 0
-        for one in rows.tiles:
-            for other in columns.tiles:
+        for one in rows.pieces:
+            for other in columns.pieces:
                 if self._symmetric and other.start < one.start:
                     continue  # came with its mirror image
                 for i, j, values in self._pair(one, other):
@@ -308,4 +308,4 @@ class Filled:
 def _diagonal_seen(source: Source) -> bool:
     """Whether anything was seen of the diagonal."""
     side = grid_of(source.shape[0], max(getattr(source, "block_shape", None) or (BAND,)))
-    return any(not np.isnan(np.diagonal(source.block(part, part))).all() for part in side.tiles)
+    return any(not np.isnan(np.diagonal(source.block(part, part))).all() for part in side.pieces)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from inspect import signature
@@ -26,13 +25,14 @@ from unrelu.data.limits import Limits
 from unrelu.data.source import Source, source_of
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.loop.history import Stop
-from unrelu.loop.rows_bar import RowsBar
+from unrelu.loop.rows_bar import rows_watched
+from unrelu.loop.stopping import StoppingRule
 from unrelu.results.completion import Completion
+from unrelu.scale.blocks import Totals
 from unrelu.scale.checkpoints import Checkpoint
 from unrelu.scale.judged import completed, verdict_on
 from unrelu.scale.landmarks import Answer, Large, by_landmarks
 from unrelu.scale.options import Landmarks, bytes_of
-from unrelu.scale.passes import Totals
 
 __all__ = ["BIG", "by_blocks_if_large"]
 
@@ -94,7 +94,7 @@ class Said:
     def in_the_way(self) -> str | None:
         """The first option that landmarks know nothing of."""
         for name, value in self.others.items():
-            usual = PLAIN[name]
+            usual = (value,) if name == "callback" and hasattr(value, "phase") else PLAIN[name]
             if not any(value is one or (isinstance(value, str) and value == one) for one in usual):
                 return name
         one = self.threshold is None or is_number(self.threshold)
@@ -140,6 +140,11 @@ def completed_by_blocks(said: Said, complete: Callable[..., Any]) -> Completion 
         if asked:
             value = said.others.get(wrong, said.threshold if wrong == "threshold" else said.seen)
             shown = repr(value) if isinstance(value, str | float | int | tuple) else type(value).__name__
+            if isinstance(value, StoppingRule) and value.time_limit is not None:
+                raise InputError(
+                    f"landmarks do not end after {value.time_limit:g} seconds; drop that limit, or give checkpoint= "
+                    "and end the run whenever you like: called again, it goes on"
+                )
             raise InputError(f"landmarks know nothing of {wrong}={shown}; drop it, or choose another method")
         return None
     source, axes = _read(said)
@@ -186,7 +191,7 @@ class _Call:
         )
         kept = Checkpoint(said.checkpoint, self._about(method))
         kept.require_place()
-        with RowsBar() if said.progress else nullcontext() as bar, owning_the_cores():
+        with rows_watched(said.progress, said.others.get("callback")) as bar, owning_the_cores():
             answer, block = by_landmarks(large, generator_of(said.rng), kept, bar)
         if answer is None:
             self._refuse_no_seed(block)

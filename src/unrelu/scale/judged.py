@@ -12,8 +12,8 @@ from unrelu.loop.history import History, Record, Stop, Verdict
 from unrelu.proofs.determinacy import GENERIC, PROVED
 from unrelu.results.streamed import LandmarkWitnesses, StreamedCompletion
 from unrelu.results.streamed_table import StreamedTable
+from unrelu.scale.blocks import Totals
 from unrelu.scale.landmarks import Answer, Large
-from unrelu.scale.passes import Totals
 from unrelu.scale.polish import balanced_pair
 
 __all__ = ["completed", "verdict_on"]

@@ -13,9 +13,10 @@ import numpy as np
 
 from unrelu.base.arrays import Array, Indices
 from unrelu.base.budget import phase
+from unrelu.scale.blocks import Asked, Data, Totals
 from unrelu.scale.checkpoints import Checkpoint
 from unrelu.scale.options import Landmarks, side_for
-from unrelu.scale.passes import Asked, Data, Found, Totals, look
+from unrelu.scale.passes import Found, look
 from unrelu.scale.polish import MOST, Fit, balanced_pair, principal, swept, swept_columns
 from unrelu.scale.rows import Placed, Reader
 from unrelu.scale.seed import Seed, fingerprint, solved

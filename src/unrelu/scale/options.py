@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from unrelu.base.errors import InputError, is_integer, is_number
-from unrelu.scale.passes import AT_ONCE, SIDE, Data
+from unrelu.scale.arithmetic import AT_ONCE
+from unrelu.scale.blocks import Data
+from unrelu.scale.passes import SIDE
 
 __all__ = ["Landmarks", "bytes_of", "side_for"]
 

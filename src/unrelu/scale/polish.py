@@ -20,7 +20,8 @@ from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.tolerances import POLISH_FLOOR, POLISH_GAIN, POLISH_WEAK
 from unrelu.data.source import Place, Source
 from unrelu.placing.attach import bands
-from unrelu.scale.passes import SIDE, Asked, Data, Found, Totals, look
+from unrelu.scale.blocks import Asked, Data, Totals
+from unrelu.scale.passes import SIDE, Found, look
 
 __all__ = ["Fit", "balanced_pair", "principal", "swept", "swept_columns"]
 
@@ -61,6 +62,8 @@ class Fit:
         What each pass had to gain, in units of the noise.
     before : tuple of pairs of ndarray
         The last few points, rows above columns, and the steps that passes asked for there.
+    normal : ndarray or None
+        N_i of the first pass. What a step is divided by need not be exact, so that later passes are spared it.
     """
 
     left: Floats
@@ -71,6 +74,7 @@ class Fit:
     seen: NDArray[np.int64] | None = None
     gains: tuple[float, ...] = ()
     before: tuple[tuple[Floats, Floats], ...] = ()
+    normal: Array | None = None
 
     @property
     def converged(self) -> bool:
@@ -91,25 +95,40 @@ def swept(
 ) -> Fit:
     """One pass, and the step it asks for."""
     factors = (fit.left, fit.left) if data.symmetric else (fit.left, fit.right)
-    asked = Asked(fit.sigma, curvature=True, first=not fit.gains)
-    found = look(data, factors, asked, side, found, told)
-    totals, height = found.totals, len(fit.left)
-    if not asked.first:
-        totals = replace(totals, norm=fit.totals.norm, low=fit.totals.low, high=fit.totals.high)
-    step, share, gain = _asked_for(found.gradient[:height], found.normal[:height], factors[1])
+    found = look(data, factors, _next(fit), side, found, told)
+    height, normal = len(fit.left), found.normal if fit.normal is None else fit.normal
+    step, share, gain = _asked_for(found.gradient[:height], normal[:height], factors[1])
     if data.symmetric:
         here, asked_for = fit.left, fit.left - step
         there = asked_for @ _common(asked_for, here)
     else:
-        of_columns, more, also = _asked_for(found.gradient[height:], found.normal[height:], fit.left)
+        of_columns, more, also = _asked_for(found.gradient[height:], normal[height:], fit.left)
         share, gain = np.concatenate([share, more]), gain + also
         here = np.vstack([fit.left, fit.right])
         there = _matched(fit.left - step, fit.right - of_columns, fit.left)
     before = (*fit.before, (here, there - here))[-DEPTH - 1 :]
-    new, sigma = _extrapolated(before), _noise(totals)
+    new, sigma = _extrapolated(before), _noise(found.totals)
     left, right = (new, new) if data.symmetric else (new[:height], new[height:])
     relative = gain / (here.size * sigma**2) if sigma > 0 else 0.0
-    return Fit(left, right, sigma, totals, share, found.seen, (*fit.gains, relative), before)
+    return replace(
+        _known(fit, found, normal, relative), left=left, right=right, sigma=sigma, share=share, before=before
+    )
+
+
+def _next(fit: Fit) -> Asked:
+    """What the next pass is for."""
+    return Asked(fit.sigma, gradient=True, curvature=fit.normal is None, first=fit.normal is None)
+
+
+def _known(fit: Fit, found: Found, normal: Array, gain: float) -> Fit:
+    """A fit with what a pass has found, and the first pass of the data."""
+    totals, seen = found.totals, found.seen
+    if fit.normal is not None:
+        totals = replace(totals, norm=fit.totals.norm, low=fit.totals.low, high=fit.totals.high)
+        seen = fit.seen if fit.seen is not None else seen
+    return replace(
+        fit, totals=totals, seen=seen, gains=(*fit.gains, gain), normal=normal.astype(np.float32, copy=False)
+    )
 
 
 def swept_columns(
@@ -122,13 +141,14 @@ def swept_columns(
     """The same where only some columns of a symmetric matrix are read: every row is asked, against those."""
     some = replace(data, source=ColumnsOf(data.source, columns), symmetric=False)
     anchors = fit.left[columns]
-    found = look(some, (fit.left, anchors), Asked(fit.sigma, curvature=True, first=not fit.gains), SIDE, found, told)
-    height = len(fit.left)
-    step, share, gain = _asked_for(found.gradient[:height], found.normal[:height], anchors)
+    found = look(some, (fit.left, anchors), _next(fit), SIDE, found, told)
+    height, normal = len(fit.left), found.normal if fit.normal is None else fit.normal
+    step, share, gain = _asked_for(found.gradient[:height], normal[:height], anchors)
     asked = fit.left - step
     new, sigma = asked @ _common(asked[columns], anchors), _noise(found.totals)
     relative = gain / (fit.left.size * sigma**2) if sigma > 0 else 0.0
-    return Fit(new, new, sigma, found.totals, share, found.seen[:height], (*fit.gains, relative))
+    known = _known(fit, found, normal, relative)
+    return replace(known, left=new, right=new, sigma=sigma, share=share, seen=known.seen[:height])  # type: ignore[index]
 
 
 def _noise(totals: Totals) -> float:

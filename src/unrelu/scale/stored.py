@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.loop.history import Stop
-from unrelu.scale.passes import Found, Totals
+from unrelu.scale.blocks import Totals
+from unrelu.scale.passes import Found
 from unrelu.scale.polish import Fit
 from unrelu.scale.seed import Seed
 
@@ -18,6 +19,8 @@ __all__ = ["found_from", "found_in", "kept_seed", "seed_from"]
 Arrays = dict[str, NDArray[Any]]
 # Arrays of a solved block.
 OF_SEED = ("rows", "cols", "left", "right", "level")
+# Arrays of a fit that passes have made, if there were any.
+OF_FIT = ("share", "seen", "normal")
 
 
 def kept_seed(seed: Seed) -> tuple[dict[str, Any], Arrays]:
@@ -51,7 +54,9 @@ def found_in(fit: Fit | None, part: Found | None) -> tuple[dict[str, Any], Array
     if fit is not None:
         state["fit"] = {"sigma": fit.sigma, "totals": _numbers(fit.totals), "gains": list(fit.gains)}
         arrays |= {"fit_left": fit.left, "fit_right": fit.right}
-        arrays |= {f"fit_{name}": value for name in ("share", "seen") if (value := getattr(fit, name)) is not None}
+        arrays |= {
+            f"fit_{name}": value for name in ("share", "seen", "normal") if (value := getattr(fit, name)) is not None
+        }
         for k, (here, step) in enumerate(fit.before):
             arrays |= {f"before{k}_here": here, f"before{k}_step": step}
     if part is not None:
@@ -69,8 +74,9 @@ def found_from(state: dict[str, Any], arrays: Arrays) -> tuple[Fit | None, Found
         count = sum(name.endswith("_here") for name in arrays)
         before = tuple((arrays[f"before{k}_here"], arrays[f"before{k}_step"]) for k in range(count))
         kept = state["fit"]
-        share, seen = arrays.get("fit_share"), arrays.get("fit_seen")
-        fit = Fit(left, right, kept["sigma"], _totals(kept["totals"]), share, seen, tuple(kept["gains"]), before)
+        known: dict[str, Any] = {name: arrays.get(f"fit_{name}") for name in OF_FIT}
+        known |= dict(sigma=kept["sigma"], totals=_totals(kept["totals"]), gains=tuple(kept["gains"]))
+        fit = Fit(left, right, before=before, **known)
     if "part" in state:
         kept = state["part"]
         part = Found(arrays["part_seen"], arrays["part_gradient"], arrays["part_normal"], _totals(kept["totals"]))

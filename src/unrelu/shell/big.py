@@ -233,7 +233,9 @@ class BigAnswer(Answer):
         m, n = completion.shape
         what = "table" if completion.kind == "table" else "matrix"
         read = about["entries_read"]
-        share = "" if read is None else f"{read:,} entries read, {read / (m * n):.2%} of all; "
+        times = (read or 0) / (m * n)  # passes read an entry again
+        share = f"{times:.2%} of all" if times <= 1 else f"{times:.1f} times as many as there are"
+        share = "" if read is None else f"{read:,} entries read, {share}; "
         lines = [
             f"{m}×{n} {what}, rank {about['rank']}{self._whence()}, by {about['method']} from the {about['start']} "
             f"start ({about['loss']} loss)",

@@ -8,7 +8,7 @@ __all__ = ["for_shells"]
 
 # Parameters that are options of a command, with hyphens instead of underscores.
 OPTIONS = (
-    "budget|cutoff|data_error|dim|entry_range|loss|max_iter|max_seconds|method|pairs|rank|seen|sigma|start|stopping|"
+    "budget|checkpoint|cutoff|data_error|dim|entry_range|loss|max_iter|max_seconds|method|pairs|peak_memory|rank|seen|sigma|start|stopping|"
     "structure|threshold|tol|trials|truth|unknown|weights"
 )
 # With a value or without, and as what a sentence is about.

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from unrelu.results.rectangular import RectangularCompletion
     from unrelu.results.table import TableCompletion
     from unrelu.results.table_certificate import TableCertificate
+    from unrelu.scale.options import Landmarks
     from unrelu.solvers import ADMM, GNMR, PAM, SDP, Direct, GaussNewton, GradientDescent, MomentumPAM, ScaledGD, Solver
     from unrelu.starts import (
         Clique,
@@ -128,6 +129,7 @@ __all__ = [
     "GradientNormBelow",
     "History",
     "InputError",
+    "Landmarks",
     "Limits",
     "Loss",
     "MaxIterations",
@@ -180,6 +182,7 @@ __all__ = [
 _HOMES = {
     "auto.rehearsed": "Rehearsal",
     "auto.strategy": "Auto Strategy",
+    "scale.options": "Landmarks",
     "base.errors": "CompletionWarning InputError",
     "certify": "certify",
     "compare": "compare",

@@ -241,12 +241,17 @@ class Observations:
     def pairs(self, rows: Indices, cols: Indices) -> tuple[Floats, Bools]:
         """Means of the seen values of some pairs in units of ``unit`` (0 where none was seen), and which were seen."""
         values = self.entries(rows, cols)
-        mirrored = values.copy() if rows is cols or np.array_equal(rows, cols) else self.entries(cols, rows)
-        seen, also = ~np.isnan(values), ~np.isnan(mirrored)
-        values[~seen], mirrored[~also] = 0, 0
-        values += mirrored.T
-        values[seen & also.T] /= 2
-        return values, seen | also.T
+        own = rows is cols or np.array_equal(rows, cols)
+        mirrored = np.ascontiguousarray((values if own else self.entries(cols, rows)).T)
+        unseen, also = np.isnan(values), np.isnan(mirrored)
+        if not np.array_equal(unseen, also):  # what was seen one way round alone
+            np.copyto(mirrored, values, where=also)
+            np.copyto(values, mirrored, where=unseen)
+            unseen &= also
+        values += mirrored
+        values *= 0.5
+        np.copyto(values, 0, where=unseen)
+        return values, np.logical_not(unseen, out=unseen)
 
     def entries(self, rows: Indices, cols: Indices) -> Floats:
         """Values of a block in units of ``unit``, NaN where not seen; (i, j) and (j, i) may differ."""

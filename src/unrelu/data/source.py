@@ -22,6 +22,8 @@ __all__ = ["ArraySource", "Place", "Source", "SparseSource", "WithoutDiagonal", 
 # Some rows or columns: a slice with both ends, or their positions.
 Place = slice | Indices
 
+# Where a block has one in so many columns, whole rows are read.
+WIDE = 5
 # Entries looked at in one go: a few megabytes of temporaries, whatever the size of the matrix.
 SCAN_ENTRIES = 1 << 19
 # Rows looked at together when pieces are told apart; most patterns are known to hang together after the first.
@@ -165,6 +167,8 @@ class ArraySource(Source):
         """A view for slices, else a copy."""
         if isinstance(rows, slice) or isinstance(cols, slice):
             return self.values[rows, cols]
+        if WIDE * len(cols) >= self.shape[1]:  # whole rows, then columns of them: twice as fast as one by one
+            return self.values.take(rows, axis=0).take(cols, axis=1)
         block: Array = self.values[np.ix_(rows, cols)]
         return block
 

@@ -16,6 +16,7 @@ from scipy.special import ndtri
 from unrelu.base.arrays import Floats, Indices
 from unrelu.base.tolerances import POLISH_FLOOR
 from unrelu.data.observations import Observations
+from unrelu.placing.attach import normal_matrices
 from unrelu.uncertainty.noise import Noise, level_checked
 
 __all__ = ["RowErrors"]
@@ -88,10 +89,11 @@ class RowErrors:
             normal = np.zeros((len(some), rank, rank))
             for first in range(0, len(columns), width):
                 part = slice(first, min(first + width, len(columns)))
-                seen = ~np.isnan(self.observations.block(some, part if self.columns is None else columns[part]))
-                normal += np.einsum(
-                    "ij,ja,jb->iab", seen.astype(np.float64), anchors[part], anchors[part], optimize=True
-                )
+                place = part if self.columns is None else columns[part]
+                seen = (~np.isnan(self.observations.block(some, place))).astype(np.float64)
+                if self.noise.pairs == "independent":  # what stands across the diagonal says as much again
+                    seen += ~np.isnan(self.observations.block(place, some)).T
+                normal += normal_matrices(seen, anchors[part])
             size = np.trace(normal, axis1=1, axis2=2)[:, None, None]
             inverse = np.linalg.inv(normal + POLISH_FLOOR**2 * np.maximum(size, np.finfo(float).tiny) * np.eye(rank))
             result[start : start + step] = self._noise_of(some, inverse)[:, None, None] * inverse

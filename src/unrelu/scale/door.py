@@ -19,6 +19,7 @@ from unrelu.base.errors import CompletionWarning, InputError, is_number, warn
 from unrelu.base.generators import generator_of
 from unrelu.data.checks import checked
 from unrelu.data.counted import Counted
+from unrelu.data.far import Far
 from unrelu.data.inputs import read_table, read_values, square_size
 from unrelu.data.labels import Axes, listed_rows
 from unrelu.data.limits import Limits
@@ -188,6 +189,7 @@ class _Call:
             method=method,
             solve=self._solved,
             peak=self.peak,
+            sure=self._another_way,
         )
         kept = Checkpoint(said.checkpoint, self._about(method))
         kept.require_place()
@@ -220,8 +222,8 @@ class _Call:
     @property
     def _another_way(self) -> bool:
         """Whether a matrix that landmarks did not complete goes on to where it is read as a whole."""
-        said = self.said
-        return not said.named and said.peak_memory is None and said.checkpoint is None and self.source.at_hand
+        said, far = self.said, isinstance(self.source.source, Far)
+        return not (said.named or far) and said.peak_memory is None and said.checkpoint is None
 
     def _solved(self, block: Any, rank: int | None) -> Completion:
         said = self.said

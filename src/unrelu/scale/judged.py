@@ -124,6 +124,7 @@ def completed(
         **about,
     )
     if large.symmetric:
+        known["pairs"] = "one" if seed.alike else "independent"
         witnesses = LandmarkWitnesses(level, None if whole else answer.sides[0].landmarks)
         return StreamedCompletion(factor=(fit.left * root).astype(dtype), witnesses=witnesses, **known)
     left, right = balanced_pair(fit.left, fit.right)

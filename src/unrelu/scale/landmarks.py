@@ -19,7 +19,7 @@ from unrelu.scale.options import Landmarks, side_for
 from unrelu.scale.passes import Found, look
 from unrelu.scale.polish import MOST, Fit, balanced_pair, principal, swept, swept_columns
 from unrelu.scale.rows import Placed, Reader
-from unrelu.scale.seed import Seed, fingerprint, solved
+from unrelu.scale.seed import Seed, Wanted, fingerprint, solved
 from unrelu.scale.sides import Side
 from unrelu.scale.stored import found_from, found_in, kept_seed, seed_from
 
@@ -58,6 +58,8 @@ class Large:
         From a block and a rank to a completion.
     peak : int or None
         Bytes.
+    sure : bool
+        Whether only data of this rank are wanted, for others know more of the rest.
     """
 
     source: Any
@@ -69,6 +71,7 @@ class Large:
     method: Landmarks
     solve: Callable[[Array, int | None], Any]
     peak: int | None = None
+    sure: bool = False
 
     def data(self, seed: Seed) -> Data:
         """The same in units of the block."""
@@ -153,9 +156,9 @@ class _Run:
             return
         drawn = np.random.default_rng(self._drawn)
         large = self.large
-        self.seed, self.completion = solved(
-            large.source, large.rank, large.solve, drawn, large.method.count, symmetric=large.symmetric
-        )
+        wanted = Wanted(large.rank, large.method.count, large.symmetric)
+        wanted = replace(wanted, codes=wanted.codes[:2]) if large.sure else wanted
+        self.seed, self.completion = solved(large.source, wanted, large.solve, drawn)
         if self.seed is not None:
             self._fingerprint = (
                 fingerprint(large.source.block(self.seed.rows, self.seed.cols)) if self.kept.path else ""

@@ -18,7 +18,7 @@ from unrelu.data.source import Source
 from unrelu.loop.history import Stop
 from unrelu.proofs.determinacy import GENERIC
 
-__all__ = ["PER_RANK", "Seed", "fingerprint", "seed_rows", "size_for", "solved"]
+__all__ = ["PER_RANK", "Seed", "Wanted", "fingerprint", "seed_rows", "size_for", "solved"]
 
 # Rows of the block: this multiple of the rank, and at least so many; so many where no rank is named.
 PER_RANK, LEAST, UNNAMED = 40, 150, 400
@@ -27,6 +27,8 @@ TRIES = 3
 # Where the source has a grid of chunks, rows are taken from so many bands of it, so that few chunks are read.
 BANDS = 8
 LARGEST_UNIT = 511
+# What a block is called that is of no low rank.
+NO_LOW_RANK = (Stop.PREDICTS, Stop.DOES_NOT_EXTRAPOLATE)
 
 Solve = Callable[[Array, int | None], Any]
 
@@ -112,11 +114,20 @@ def _crowded(stored: tuple[Indices, Indices, Array], shape: tuple[int, int], cou
     return np.sort(order[:count])
 
 
-def solved(
-    source: Source, rank: int | None, solve: Solve, rng: np.random.Generator, count: int | None, *, symmetric: bool
-) -> tuple[Seed | None, Any]:
+@dataclass(frozen=True)
+class Wanted:
+    """Which block: of which rank, of how many rows, of a symmetric matrix or a table, and with which verdicts."""
+
+    rank: int | None
+    count: int | None
+    symmetric: bool
+    codes: tuple[Stop, ...] = (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK)
+
+
+def solved(source: Source, wanted: Wanted, solve: Solve, rng: np.random.Generator) -> tuple[Seed | None, Any]:
     """The block, solved by ``solve(block, rank)``, and the completion; no seed if no block of rows has an answer."""
     height, width = source.shape
+    rank, count, symmetric = wanted.rank, wanted.count, wanted.symmetric
     grid = source.block_shape or (1, 1)
     size, completion = size_for(rank, count, min(height, width)), None
     for _ in range(TRIES):
@@ -129,16 +140,19 @@ def solved(
             size = min(2 * size, min(height, width))
             continue
         completion = solve(block, rank)
-        found = _seed_of(completion, block, rows, cols, symmetric=symmetric)
+        if completion.verdict.code in NO_LOW_RANK:  # more rows would say the same
+            return None, completion
+        found = _seed_of(completion, block, (rows, cols), wanted)
         if found is not None or size == min(height, width) or count is not None:
             return found, completion
         size = min(2 * size, min(height, width))
     return None, completion
 
 
-def _seed_of(completion: Any, block: Array, rows: Indices, cols: Indices, *, symmetric: bool) -> Seed | None:
+def _seed_of(completion: Any, block: Array, places: tuple[Indices, Indices], wanted: Wanted) -> Seed | None:
     """What others may be attached to, if the block has one answer."""
-    if completion.verdict.code not in (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK):
+    (rows, cols), symmetric = places, wanted.symmetric
+    if completion.verdict.code not in wanted.codes:
         return None
     unit = _unit(block)
     root = np.sqrt(unit)

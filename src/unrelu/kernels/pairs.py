@@ -65,15 +65,29 @@ def pair_block(observations: Observations, rows: slice, cols: slice) -> PairBloc
         there = observations.block(cols, rows)
         backward, seen_backward = there.T, ~np.isnan(there).T
         absent_backward = observations.absent(cols, rows, there).T
-    seen = seen_forward.astype(np.uint8) + seen_backward
     absent = absent_forward.astype(np.uint8) + absent_backward
-    p = np.where(seen_forward, forward, 0) / unit
-    q = np.where(seen_backward, backward, 0) / unit
-    mean = (p + q) / np.maximum(seen, 1).astype(forward.dtype)
-    apart = ((p - q) * (seen == 2)).astype(np.float64, copy=False).ravel()
-    spread = float(apart @ apart) / 2
+    mean, seen, spread = _means(forward, backward, seen_forward, seen_backward, unit)
     # A block on the diagonal holds each pair twice.
     return PairBlock(mean, seen, absent, spread / 2 if rows == cols else spread)
+
+
+def _means(forward: Any, backward: Any, seen: Any, also: Any, unit: Any) -> tuple[Any, NDArray[np.uint8], float]:
+    """Means of the seen values of each pair in units, how often it was seen, and Σ (p − q)²/2 over those seen twice."""
+    if np.array_equal(seen, also):
+        # The same was seen both ways round: no need to tell who is missing.
+        p, q = forward / unit, backward / unit
+        apart, unseen = p - q, ~seen
+        p += q
+        p *= p.dtype.type(0.5)
+        np.copyto(p, 0, where=unseen)
+        np.copyto(apart, 0, where=unseen)
+        off = apart.astype(np.float64, copy=False).ravel()
+        return p, seen.astype(np.uint8) * np.uint8(2), float(off @ off) / 2
+    times = seen.astype(np.uint8) + also
+    p, q = np.where(seen, forward, 0) / unit, np.where(also, backward, 0) / unit
+    mean = (p + q) / np.maximum(times, 1).astype(forward.dtype)
+    apart = ((p - q) * (times == 2)).astype(np.float64, copy=False).ravel()
+    return mean, times, float(apart @ apart) / 2
 
 
 def weighed(observations: Observations, rows: slice, cols: slice) -> tuple[NDArray[np.floating[Any]], float]:

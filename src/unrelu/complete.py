@@ -226,7 +226,8 @@ def complete(
         phases = getattr(callback if bar is None else bar, "phase", None)
         with budget(doubting.left(stopping.time_limit), phases) as clock:
             answer = _answer(strategy, task, rank, diagonal, rehearse)
-    about = dict(method=strategy.method, source=X, pairs=pairs, **kept_terms(observations.said or terms))
+    about = dict(method=strategy.method, source=X, pairs=pairs, entries_read=n * n)
+    about |= kept_terms(observations.said or terms)
     completion = completion_of_search(answer, observations, stopping.time_limit)
     completion = replace(completion, seconds=clock.spent, cpu_seconds=clock.cpu_spent, **about)
     completion = looked_at(doubting.told(completion, observations), stopping.time_limit, phases)

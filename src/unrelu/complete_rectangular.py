@@ -139,7 +139,7 @@ def complete_rectangular(
     with Bar(posed, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
         task = Task(posed, strategy.solver, stopping, rng, truth, told, either=either)
-        about = dict(method=strategy.method, source=X, **kept_terms(observations.said or terms))
+        about = dict(method=strategy.method, source=X, entries_read=m * n, **kept_terms(observations.said or terms))
         with budget(
             doubting.left(stopping.time_limit), getattr(callback if bar is None else bar, "phase", None)
         ) as clock:

@@ -1,5 +1,6 @@
 """Matrices by landmarks: exact where the data are, as good as a fit to everything where they are not."""
 
+import threading
 import warnings
 
 import numpy as np
@@ -16,11 +17,14 @@ class Oracle:
     def __init__(self, n, rank, sigma=0.0, seed=0, thread_safe=False):
         self.U = np.random.default_rng(seed).standard_normal((n, rank))
         self.shape, self.sigma, self.asked = (n, n), sigma, 0
+        self.lock, self.threads = threading.Lock(), set()
         self.thread_safe = thread_safe
 
     def block(self, rows, cols):
         i, j = (np.arange(self.shape[0])[place] for place in (rows, cols))
-        self.asked += len(i) * len(j)
+        with self.lock:
+            self.asked += len(i) * len(j)
+            self.threads.add(threading.get_ident())
         product = self.U[i] @ self.U[j].T
         if self.sigma:  # the same noise whoever asks
             low, high = np.minimum(i[:, None], j), np.maximum(i[:, None], j)
@@ -49,6 +53,7 @@ def test_an_oracle_without_noise_is_exact_and_hardly_read(thread_safe):
     assert error(found.factor, oracle.U) < 1e-12
     assert found.verdict.code == "fitted"
     assert found.entries_read == oracle.asked < 0.01 * 20_000**2
+    assert thread_safe or oracle.threads == {threading.get_ident()}
     assert set(found.determinacy) == {"proved"}
     assert found.conditioning.min() > 1e-3
     assert found.entries(3, 19_999) == pytest.approx(oracle.U[3] @ oracle.U[19_999], abs=1e-11)
@@ -148,6 +153,23 @@ def test_a_matrix_that_does_not_follow_its_block_is_not_called_fitted():
     assert set(found.determinacy) == {"no"}
 
 
+def test_rows_of_another_rank_are_named_although_the_rest_is_fine():
+    rng = np.random.default_rng(0)
+    U = np.column_stack([rng.standard_normal((2000, 3)), np.zeros(2000)])
+    rare = np.array([11, 700, 1999])
+    U[rare, 3] = 4.0
+    noise = 0.2 * rng.standard_normal((2000, 2000))
+    X = U @ U.T + np.triu(noise) + np.triu(noise, 1).T
+    others = np.setdiff1d(np.arange(2000), rare)
+    X[np.ix_(rare, others)] += 1.0 * rng.standard_normal((3, len(others)))  # these rows have noise of their own
+    X[np.ix_(others, rare)] = X[np.ix_(rare, others)].T
+    X[X < 0] = np.nan
+    found = unrelu.complete(X, 3, method="landmarks", rng=0)
+    assert "rows 11, 700, 1999 fit worse than noise explains" in found.verdict.reason
+    assert set(found.determinacy[rare]) == {"local"}
+    assert set(found.determinacy[others]) == {"generic"}
+
+
 def test_error_bars_cover_as_often_as_they_say():
     U, X = dense(1500, 3, 0.3)
     found = unrelu.complete(X, 3, method="landmarks", rng=0)
@@ -212,6 +234,33 @@ def test_a_table_with_noise_is_as_good_as_a_fit_to_everything():
     i, j = rng.integers(0, 900, 1000), rng.integers(0, 600, 1000)
     low, high = found.interval(i, j)
     assert 0.92 < np.mean((low < M[i, j]) & (M[i, j] < high)) < 0.98
+
+
+class Table:
+    """A table that is computed when asked for."""
+
+    def __init__(self, X):
+        self.X, self.shape = X, X.shape
+
+    def block(self, rows, cols):
+        both = not isinstance(rows, slice) and not isinstance(cols, slice)
+        return self.X[np.ix_(rows, cols)] if both else self.X[rows, cols]
+
+
+def test_further_rows_and_columns_of_a_table_do_better_than_landmarks_alone():
+    M, X = both_sides((3000, 2500), 3, 0.3)
+    errors = []
+    for method in (Landmarks(passes=0), Landmarks(columns=1200)):
+        found = unrelu.complete_rectangular(Table(X), 3, method=method, rng=0)
+        errors.append(np.linalg.norm(found.left @ found.right.T - M))
+        assert found.verdict.code == "fitted-to-noise"
+    assert errors[1] < 0.6 * errors[0]
+
+
+def test_every_completion_says_how_much_was_read():
+    _, X = dense(60, 2, 0.0)
+    assert unrelu.complete(X, 2, rng=0).entries_read == 3600
+    assert unrelu.complete_rectangular(X[:40], 2, rng=0).entries_read == 2400
 
 
 # --- what is refused ---

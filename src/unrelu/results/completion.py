@@ -107,7 +107,8 @@ class Completion(Determined, Uncertain):
     left_out : pair of int ndarray
         Positions of the entries that were therefore not fitted, both halves of a pair.
     entries_read : int or None
-        How many entries were read to find it, each as often as it was read; None if all are in memory.
+        How many entries of the matrix were read to find it: all of them, unless they were read in blocks, and then each
+        as often as it was read. None for what a file from before this was counted brings back.
     conditioning : ndarray of shape (n,) or None
         Of a completion by landmarks: how well what was seen of each row holds it, 1/tr(N⁻¹) of its normal matrix N in
         a frame in which that of a row that sees everything is the identity; 0 for rows that have no place.

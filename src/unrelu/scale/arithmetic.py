@@ -31,10 +31,10 @@ def outer_products(Q: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Of one block: counts, gradients and packed N_i of its rows and of its columns, and the sums."""
+    """Of one block: counts, gradients, packed N_i and squares of its rows and of its columns, and the sums."""
 
-    rows: tuple[Any, Any, Any]
-    cols: tuple[Any, Any, Any]
+    rows: tuple[Any, ...]
+    cols: tuple[Any, ...]
     totals: Totals
 
 
@@ -72,12 +72,14 @@ class Work:
                 totals += self._diagonal(own, rows.start, of_rows)
         for side in (of_rows, of_cols):
             side[1][:] /= self.scale
+            side[3][:] /= self.scale**2
         return Part(of_rows, of_cols, totals.over(self.scale))
 
-    def _nothing(self, place: slice) -> tuple[Any, Any, Any]:
+    def _nothing(self, place: slice) -> tuple[Any, ...]:
         count, rank = place.stop - place.start, self.left.shape[1]
         some, wide = rank * (rank + 1) // 2 if self.asked.curvature else 0, rank if self.asked.gradient else 0
-        return np.zeros(count, np.int64), np.zeros((count, wide)), np.zeros((count, some), np.float32)
+        seen, squares = np.zeros(count, np.int64), np.zeros(count)
+        return seen, np.zeros((count, wide)), np.zeros((count, some), np.float32), squares
 
     def _tile(
         self, values: Array, places: tuple[slice, slice, slice], of_rows: tuple[Any, ...], of_cols: tuple[Any, ...]
@@ -95,7 +97,10 @@ class Work:
         absent = self._absent(fit, unseen, rows, cols) if self.data.threshold is not None else None
         slopes = np.subtract(fit, values, out=fit)
         np.copyto(slopes, 0, where=unseen)
-        totals = replace(totals, squares=float(np.vdot(slopes, slopes)))
+        in_rows = np.einsum("ij,ij->i", slopes, slopes, dtype=np.float64)
+        of_rows[3][inner] += in_rows
+        of_cols[3][:] += np.einsum("ij,ij->j", slopes, slopes)
+        totals = replace(totals, squares=float(in_rows.sum()))
         if absent is not None:
             at, over = absent
             totals = self._told(at, over, slopes, weights, totals)
@@ -135,6 +140,7 @@ class Work:
         at, values = own
         at, values = at[~np.isnan(values)], values[~np.isnan(values)]
         slopes = np.einsum("ia,ia->i", self.fitted[at], self.left[at]) - values
+        of_rows[3][at - first] += slopes * slopes
         totals = Totals(len(at), float(slopes @ slopes))
         if self.asked.first:
             of_rows[0][at - first] += 1

@@ -34,6 +34,7 @@ from unrelu.scale.checkpoints import Checkpoint
 from unrelu.scale.judged import completed, verdict_on
 from unrelu.scale.landmarks import Answer, Large, by_landmarks
 from unrelu.scale.options import Landmarks, bytes_of
+from unrelu.scale.seed import size_for
 
 __all__ = ["BIG", "by_blocks_if_large"]
 
@@ -152,6 +153,8 @@ def completed_by_blocks(said: Said, complete: Callable[..., Any]) -> Completion 
     if not asked and axes.shape[0] * axes.shape[1] < BIG**2:
         return None
     rank = None if said.rank is None else rank_checked(said.rank, min(axes.shape))
+    if not asked and 2 * size_for(rank, None, max(axes.shape)) > min(axes.shape):  # the block would be most of it
+        return None
     return _Call(said, complete, Counted(source), rank, axes, peak).completion()
 
 

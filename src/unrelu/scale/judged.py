@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.tolerances import FLOOR_NOISELESS, LANDMARKS_FITTED
 from unrelu.loop.history import History, Record, Stop, Verdict
-from unrelu.proofs.determinacy import GENERIC, PROVED
+from unrelu.proofs.determinacy import GENERIC, LOCAL, PROVED
 from unrelu.results.streamed import LandmarkWitnesses, StreamedCompletion
 from unrelu.results.streamed_table import StreamedTable
 from unrelu.scale.blocks import Totals
@@ -20,6 +20,9 @@ __all__ = ["completed", "verdict_on"]
 
 # A row whose misfit exceeds the noise of the block by this factor, and the share of such rows that noise explains.
 MISFITS, A_FEW = 2.0, 0.01
+# A row is apart if its misfit is so many times the noise, and with few entries so much more over the root of their
+# number: five standard deviations of a mean square.
+APART, FEW = 1.3, 3.5
 
 
 def verdict_on(large: Large, answer: Answer) -> Verdict:
@@ -53,14 +56,16 @@ def verdict_on(large: Large, answer: Answer) -> Verdict:
     if seed.code is Stop.BEST_OF_RANK:
         return Verdict(Stop.BEST_OF_RANK, f"{words}; the block shows more rank than {seed.rank}")
     sigma, shown = fit.sigma or 0.0, seed.sigma or 0.0
-    if answer.totals is not None and sigma > MISFITS * shown:
+    apart = np.flatnonzero(misfitting(answer))
+    if apart.size:
+        named = ", ".join(str(row) for row in apart[:3]) + (f" and {apart.size - 3} more" if apart.size > 3 else "")
+        words += f"; rows {named} fit worse than noise explains, and are not called determined"
+    if apart.size > A_FEW * rows or (answer.totals is not None and sigma > MISFITS * shown):
         return Verdict(
             Stop.STATIONARY,
             f"{words}, but the misfit of all entries, {sigma * seed.unit:.3g}, is not the noise of the block, "
             f"{shown * seed.unit:.3g}; the matrix is not of rank {seed.rank}",
         )
-    if answer.totals is None and _misfits(answer, MISFITS * shown) > A_FEW * rows:
-        return Verdict(Stop.STATIONARY, f"{words}, but rows fit worse than the noise of the block explains")
     return Verdict(Stop.FITTED_TO_NOISE, f"{words}; the data are fitted to noise of {sigma * seed.unit:.3g}")
 
 
@@ -75,6 +80,19 @@ def _polished(answer: Answer) -> str:
     over = "all entries" if answer.checked else "some columns"
     many = f"{passes} pass{'' if passes == 1 else 'es'} over {over}"
     return f"{many}, the last had {answer.fit.gains[-1]:.2g} of the noise's error to gain"
+
+
+def misfitting(answer: Answer) -> NDArray[np.bool_]:
+    """Rows, and after them columns, of which more is left than noise explains: they are not of the others' rank."""
+    fit = answer.fit
+    placed = np.concatenate([side.placed.share for side in answer.sides]) > 0
+    if answer.seed.exact:
+        return np.zeros(len(placed), bool)
+    if fit.squares is None or fit.seen is None:
+        left = np.concatenate([side.placed.misfit for side in answer.sides])
+        return placed & (left > APART * MISFITS * (answer.seed.sigma or 0.0))
+    usual = (fit.sigma or 0.0) ** 2 * np.maximum(fit.seen, 1)
+    return placed & (fit.squares > usual * (APART + FEW / np.sqrt(np.maximum(fit.seen, 1))) ** 2)
 
 
 def _misfits(answer: Answer, allowed: float) -> int:
@@ -92,7 +110,8 @@ def _levels(answer: Answer, verdict: Verdict) -> NDArray[np.int8]:
     proved = answer.seed.exact and bool((answer.seed.level == PROVED).all())
     word = PROVED if proved and verdict.code is Stop.FITTED else GENERIC
     shares = np.concatenate([side.placed.share for side in answer.sides])
-    return np.where((shares > 0) & verdict.determines, word, 0).astype(np.int8)
+    level = np.where((shares > 0) & verdict.determines, word, 0)
+    return np.where(misfitting(answer), np.minimum(level, LOCAL), level).astype(np.int8)
 
 
 def completed(

@@ -17,7 +17,7 @@ from unrelu.scale.blocks import Asked, Data, Totals
 from unrelu.scale.checkpoints import Checkpoint
 from unrelu.scale.options import Landmarks, side_for
 from unrelu.scale.passes import Found, look
-from unrelu.scale.polish import MOST, Fit, balanced_pair, principal, swept, swept_columns
+from unrelu.scale.polish import MOST, Fit, balanced_pair, principal, swept, swept_columns, swept_further
 from unrelu.scale.rows import Placed, Reader
 from unrelu.scale.seed import Seed, Wanted, fingerprint, solved
 from unrelu.scale.sides import Side
@@ -211,17 +211,20 @@ class _Run:
             self._phase(f"pass {len(self.fit.gains) + 1} over all entries", self._rows_of(data, side))
             self.fit = swept(data, self.fit, side, self.part, self._looked)
         else:
-            columns = self._further()
+            columns = self._further(0)
             self._phase(f"pass {len(self.fit.gains) + 1} over {len(columns)} columns", len(self.fit.left))
-            self.fit = swept_columns(data, self.fit, columns, self.part, self._looked)
+            if data.symmetric:
+                self.fit = swept_columns(data, self.fit, columns, self.part, self._looked)
+            else:
+                self.fit = swept_further(data, self.fit, self._further(1), columns)
         self.part = None
         self._save()
 
-    def _further(self) -> Indices:
-        """Columns that every row is asked about: the landmarks, and others that are well placed."""
-        side = self.sides[0]
+    def _further(self, number: int) -> Indices:
+        """Columns that every row of a side is asked about: the landmarks, and others that are well placed."""
+        side, other = self.sides[number], self.sides[-1 - number]
         wanted = self.large.method.columns or FURTHER * len(side.landmarks)
-        there = np.setdiff1d(np.flatnonzero(side.placed.share > 0), side.landmarks)
+        there = np.setdiff1d(np.flatnonzero(other.placed.share > 0), side.landmarks)
         more = np.random.default_rng(self._drawn).permutation(there)[:wanted]
         return np.sort(np.concatenate([side.landmarks, more]))
 

@@ -33,6 +33,7 @@ class Found:
     seen: NDArray[np.int64]
     gradient: Floats
     normal: NDArray[np.floating[Any]]
+    squares: Floats  # what is left of the seen entries of each
     totals: Totals = field(default_factory=Totals)
     done: int = 0  # blocks
 
@@ -40,7 +41,7 @@ class Found:
     def nothing(cls, size: int, rank: int, asked: Asked) -> Found:
         """Before the first block."""
         some, wide = rank * (rank + 1) // 2 if asked.curvature else 0, rank if asked.gradient else 0
-        return cls(np.zeros(size, np.int64), np.zeros((size, wide)), np.zeros((size, some)))
+        return cls(np.zeros(size, np.int64), np.zeros((size, wide)), np.zeros((size, some)), np.zeros(size))
 
 
 def look(
@@ -71,6 +72,7 @@ def look(
         there = cols if data.symmetric else slice(height + cols.start, height + cols.stop)
         for place, side_of in ((rows, part.rows), (there, part.cols)):
             found.seen[place] += side_of[0]
+            found.squares[place] += side_of[3]
             found.gradient[place] += side_of[1]
             found.normal[place] += side_of[2]
         found.totals += part.totals

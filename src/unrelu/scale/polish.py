@@ -23,23 +23,27 @@ from unrelu.placing.attach import bands
 from unrelu.scale.blocks import Asked, Data, Totals
 from unrelu.scale.passes import SIDE, Found, look
 
-__all__ = ["Fit", "balanced_pair", "principal", "swept", "swept_columns"]
+__all__ = ["Fit", "balanced_pair", "principal", "swept", "swept_columns", "swept_further"]
 
 # Least and most passes, and how many earlier ones say in which directions they are slow.
 LEAST, MOST, DEPTH = 2, 12, 3
 
 
-class ColumnsOf(Source):
-    """Some columns of another source."""
+class Chosen(Source):
+    """Some columns of another source, or some rows: None for all."""
 
-    def __init__(self, source: Source, columns: Indices) -> None:
-        self.source, self.columns = source, columns
-        self.shape, self.dtype = (source.shape[0], len(columns)), source.dtype
+    def __init__(self, source: Source, rows: Indices | None, columns: Indices | None) -> None:
+        self.source, self.rows, self.columns = source, rows, columns
+        height, width = (
+            length if some is None else len(some) for length, some in zip(source.shape, (rows, columns), strict=True)
+        )
+        self.shape, self.dtype = (height, width), source.dtype
         self.thread_safe = source.thread_safe  # type: ignore[misc]
 
     def block(self, rows: Place, cols: Place) -> Array:
-        """The same block of the columns chosen."""
-        return self.source.block(rows, self.columns[cols])
+        """The same block of those that are chosen."""
+        rows = rows if self.rows is None else self.rows[rows]
+        return self.source.block(rows, cols if self.columns is None else self.columns[cols])
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,8 @@ class Fit:
         The last few points, rows above columns, and the steps that passes asked for there.
     normal : ndarray or None
         N_i of the first pass. What a step is divided by need not be exact, so that later passes are spared it.
+    squares : ndarray or None
+        What the last pass found left of the seen entries of each row, before its step.
     """
 
     left: Floats
@@ -75,6 +81,7 @@ class Fit:
     gains: tuple[float, ...] = ()
     before: tuple[tuple[Floats, Floats], ...] = ()
     normal: Array | None = None
+    squares: Floats | None = None
 
     @property
     def converged(self) -> bool:
@@ -126,9 +133,8 @@ def _known(fit: Fit, found: Found, normal: Array, gain: float) -> Fit:
     if fit.normal is not None:
         totals = replace(totals, norm=fit.totals.norm, low=fit.totals.low, high=fit.totals.high)
         seen = fit.seen if fit.seen is not None else seen
-    return replace(
-        fit, totals=totals, seen=seen, gains=(*fit.gains, gain), normal=normal.astype(np.float32, copy=False)
-    )
+    normal = normal.astype(np.float32, copy=False)
+    return replace(fit, totals=totals, seen=seen, gains=(*fit.gains, gain), normal=normal, squares=found.squares)
 
 
 def swept_columns(
@@ -139,7 +145,7 @@ def swept_columns(
     told: Callable[[Found, int], object] = lambda found, rows: None,
 ) -> Fit:
     """The same where only some columns of a symmetric matrix are read: every row is asked, against those."""
-    some = replace(data, source=ColumnsOf(data.source, columns), symmetric=False)
+    some = replace(data, source=Chosen(data.source, None, columns), symmetric=False)
     anchors = fit.left[columns]
     found = look(some, (fit.left, anchors), _next(fit), SIDE, found, told)
     height, normal = len(fit.left), found.normal if fit.normal is None else fit.normal
@@ -148,7 +154,31 @@ def swept_columns(
     new, sigma = asked @ _common(asked[columns], anchors), _noise(found.totals)
     relative = gain / (fit.left.size * sigma**2) if sigma > 0 else 0.0
     known = _known(fit, found, normal, relative)
-    return replace(known, left=new, right=new, sigma=sigma, share=share, seen=known.seen[:height])  # type: ignore[index]
+    seen = (found.seen if known.seen is None else known.seen)[:height]
+    known = replace(known, seen=seen, squares=found.squares[:height])
+    return replace(known, left=new, right=new, sigma=sigma, share=share)
+
+
+def swept_further(data: Data, fit: Fit, rows: Indices, columns: Indices) -> Fit:
+    """The same of a table: its rows are asked against some columns, then its columns against some rows."""
+    part = replace(data, source=Chosen(data.source, None, columns))
+    asked = Asked(fit.sigma, gradient=True, curvature=True, first=True)
+    found = look(part, (fit.left, fit.right[columns]), asked)
+    height = len(fit.left)
+    step, share, gain = _asked_for(found.gradient[:height], found.normal[:height], fit.right[columns])
+    left, sigma = fit.left - step, _noise(found.totals)
+    part = replace(data, source=Chosen(data.source, rows, None))
+    again = look(part, (left[rows], fit.right), replace(asked, sigma=sigma))
+    step, more, also = _asked_for(again.gradient[len(rows) :], again.normal[len(rows) :], left[rows])
+    relative = (gain + also) / ((fit.left.size + fit.right.size) * sigma**2) if sigma > 0 else 0.0
+    known = _known(replace(fit, normal=None), found, np.zeros((0, 0)), relative)
+    seen = np.concatenate([found.seen[:height], again.seen[len(rows) :]])
+    shares, squares = (
+        np.concatenate([share, more]),
+        np.concatenate([found.squares[:height], again.squares[len(rows) :]]),
+    )
+    known = replace(known, share=shares, seen=seen, squares=squares, normal=None)
+    return replace(known, left=left, right=fit.right - step, sigma=sigma)
 
 
 def _noise(totals: Totals) -> float:

@@ -20,7 +20,8 @@ Arrays = dict[str, NDArray[Any]]
 # Arrays of a solved block.
 OF_SEED = ("rows", "cols", "left", "right", "level")
 # Arrays of a fit that passes have made, if there were any.
-OF_FIT = ("share", "seen", "normal")
+OF_PART = ("seen", "gradient", "normal", "squares")
+OF_FIT = ("share", "seen", "normal", "squares")
 
 
 def kept_seed(seed: Seed) -> tuple[dict[str, Any], Arrays]:
@@ -62,6 +63,7 @@ def found_in(fit: Fit | None, part: Found | None) -> tuple[dict[str, Any], Array
     if part is not None:
         state["part"] = {"totals": _numbers(part.totals), "done": part.done}
         arrays |= {"part_seen": part.seen, "part_gradient": part.gradient, "part_normal": part.normal}
+        arrays["part_squares"] = part.squares
     return state, arrays
 
 
@@ -79,8 +81,8 @@ def found_from(state: dict[str, Any], arrays: Arrays) -> tuple[Fit | None, Found
         fit = Fit(left, right, before=before, **known)
     if "part" in state:
         kept = state["part"]
-        part = Found(arrays["part_seen"], arrays["part_gradient"], arrays["part_normal"], _totals(kept["totals"]))
-        part.done = kept["done"]
+        seen, gradient, normal, squares = (arrays[f"part_{name}"] for name in OF_PART)
+        part = Found(seen, gradient, normal, squares, _totals(kept["totals"]), kept["done"])
     return fit, part
 
 

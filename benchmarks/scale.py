@@ -89,8 +89,7 @@ def bare(oracle, landmarks, rank):
         def work(rows, values):
             seen = ~np.isnan(values)
             weights, known = seen.astype(float), np.where(seen, values, 0)
-            normal = normal_matrices(weights, frame.Q)
-            return np.linalg.inv(normal)[0, 0, 0] + (known @ frame.Q)[0, 0]
+            return normal_matrices(weights, frame.Q)[0, 0, 0] + (known @ frame.Q)[0, 0]
 
         blocks = [slice(first, min(first + step, n)) for first in range(0, n, step)]
         for _ in in_order(blocks, lambda rows: oracle.block(some, rows).T, work, threads=True):

@@ -303,6 +303,25 @@ def test_an_entry_that_cannot_be_is_named_wherever_it_is(value, words):
             unrelu.complete(X, 2, rng=0)
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.inf, r"must be finite where it was seen, got inf at \(\d+, 77\)"),
+        (-1.0, r"≥ threshold=0, but that at \(\d+, 77\)"),
+    ],
+)
+def test_a_service_that_gives_what_cannot_be_is_told_where(value, words):
+    class Wrong(Oracle):
+        def block(self, rows, cols):
+            found = super().block(rows, cols)
+            i, j = (np.arange(self.shape[0])[place] == 77 for place in (rows, cols))
+            found[i], found[:, j] = value, value
+            return found
+
+    with pytest.raises(InputError, match=words):
+        unrelu.complete(Wrong(5000, 2), 2, method="landmarks", rng=0)
+
+
 def test_sizes_in_words():
     assert bytes_of("800MB") == 800_000_000
     assert bytes_of("1 GiB") == 2**30

@@ -247,7 +247,7 @@ class _Call:
     def _refuse_faults(self, answer: Answer) -> None:
         """Say what is wrong with values that a pass has come across."""
         totals = answer.totals or Totals()
-        if not np.isfinite(answer.fit.left).all() or np.isinf([totals.norm]).any() or self._wrong_side(answer, totals):
+        if not np.isfinite(totals.norm) or self._wrong_side(answer, totals):
             limits = Limits.beyond(self.said.threshold, self.said.seen, None)
             checked(self.source, limits, self.axes)
 

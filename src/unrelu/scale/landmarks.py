@@ -73,6 +73,13 @@ class Large:
     peak: int | None = None
     sure: bool = False
 
+    @property
+    def range(self) -> tuple[float, float]:
+        """Between which values entries are seen."""
+        if self.threshold is None:
+            return -np.inf, np.inf
+        return (self.threshold, np.inf) if self.seen == "above" else (-np.inf, self.threshold)
+
     def data(self, seed: Seed) -> Data:
         """The same in units of the block."""
         threshold = None if self.threshold is None else self.threshold / seed.unit
@@ -170,11 +177,11 @@ class _Run:
         source, (height, width) = self.large.source, self.large.source.shape
         rows, cols = (seed.rows, seed.left), (seed.cols, seed.right)
         if self.large.symmetric:
-            reader = Reader(source, seed.unit, "one" if seed.alike else "both")
+            reader = Reader(source, seed.unit, "one" if seed.alike else "both", self.large.range)
             return (Side.of(reader, rows, rows, height, exact=seed.exact),)
         return (
-            Side.of(Reader(source, seed.unit, "rows"), cols, rows, height, exact=seed.exact),
-            Side.of(Reader(source, seed.unit, "columns"), rows, cols, width, exact=seed.exact),
+            Side.of(Reader(source, seed.unit, "rows", self.large.range), cols, rows, height, exact=seed.exact),
+            Side.of(Reader(source, seed.unit, "columns", self.large.range), rows, cols, width, exact=seed.exact),
         )
 
     # --- passes ------------------------------------------------------------------------------------------------------

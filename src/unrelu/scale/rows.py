@@ -11,10 +11,11 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Floats, Indices
-from unrelu.base.tolerances import PLACEMENT_SPANNED
+from unrelu.base.errors import InputError
+from unrelu.base.tolerances import ATTACH_TRUSTED_SIZE, PLACEMENT_SPANNED
 from unrelu.data.source import Place, Source
 from unrelu.kernels.threads import in_order
-from unrelu.placing.attach import Frame
+from unrelu.placing.attach import Frame, normal_matrices
 
 __all__ = ["Placed", "Reader", "attach"]
 
@@ -33,25 +34,52 @@ class Reader:
     side : {"both", "one", "rows", "columns"}
         Of a symmetric matrix both ways round, or one where they are alike; of a table rows against columns, or columns
         against rows.
+    range : (float, float)
+        Between which values, in the caller's units, entries are seen; others are refused.
     """
 
     source: Source
     unit: float
     side: str
+    range: tuple[float, float] = (-np.inf, np.inf)
 
     def __call__(self, rows: Place, anchors: Indices) -> Floats:
         """Values of shape (rows, anchors), NaN where nothing was seen."""
         if self.side == "rows":
-            return self._scaled(self.source.block(rows, anchors))
-        values = self._scaled(self.source.block(anchors, rows)).T
+            return self._read(rows, anchors)
+        values = self._read(anchors, rows).T
         if self.side != "both":
             return values
-        other = self._scaled(self.source.block(rows, anchors))
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isnan(values), other, np.where(np.isnan(other), values, (values + other) / 2))
+        other = self._read(rows, anchors)
+        return np.where(np.isnan(values), other, np.where(np.isnan(other), values, (values + other) / 2))
 
-    def _scaled(self, block: Array) -> Floats:
+    def _read(self, rows: Place, cols: Place) -> Floats:
+        """A block in units; refused if it holds what cannot have been seen."""
+        block = self.source.block(rows, cols)
+        low, high = (float(end.reduce(block, axis=None, initial=np.nan)) for end in (np.fmin, np.fmax))
+        least, most = self.range
+        if low < least or high > most or np.isinf([low, high]).any():
+            self._refuse(block, rows, cols)
         return np.divide(block, self.unit, dtype=np.float64)
+
+    def _refuse(self, block: Array, rows: Place, cols: Place) -> None:
+        least, most = self.range
+        wrong = np.isinf(block) | (block < least) | (block > most)
+        i, j = (int(k) for k in np.argwhere(wrong)[0])
+        row, col = (
+            int(np.arange(length)[place][k])
+            for length, place, k in zip(self.source.shape, (rows, cols), (i, j), strict=True)
+        )
+        value = float(block[i, j])
+        if np.isinf(value):
+            raise InputError(
+                f"X must be finite where it was seen, got {value} at ({row}, {col}); write NaN where nothing was seen"
+            )
+        relation, end = ("≥", least) if value < least else ("≤", most)
+        raise InputError(
+            f"every seen entry must be {relation} threshold={end:g}, but that at ({row}, {col}) is {value:g}; check "
+            "threshold= and seen=, or pass threshold=None if absence says nothing"
+        )
 
 
 @dataclass(eq=False)
@@ -112,15 +140,27 @@ def attach(
 
 
 def _solved(frame: Frame, values: Floats, least: float) -> tuple[Floats, Floats, Floats]:
-    """Rows, how well they are held, and the root mean square of what is left of their values."""
-    seen = ~np.isnan(values)
-    known = np.where(seen, values, 0)
-    if frame.rank < frame.factor.shape[1]:
-        return np.zeros((len(values), frame.factor.shape[1])), np.zeros(len(values)), np.zeros(len(values))
-    found, share = frame.place(seen, known)
-    share = np.where(share >= least, share, 0.0)
-    left = known - seen * (found @ frame.factor.T)
+    """Rows, how well they are held, and the root mean square of what is left of their values.
+
+    Normal equations in a frame in which all anchors together are orthonormal, refined once: rows that are held to
+    ``least`` lose nothing by that, and the others do not count.
+    """
+    count, rank = len(values), frame.factor.shape[1]
+    if frame.rank < rank:
+        return np.zeros((count, rank)), np.zeros(count), np.zeros(count)
+    unseen = np.isnan(values)
+    seen = np.subtract(1.0, unseen)
+    known = np.where(unseen, 0.0, values)
+    inverse = np.linalg.inv(normal_matrices(seen, frame.Q) + ATTACH_TRUSTED_SIZE * np.eye(rank))
+    share = 1 / np.linalg.norm(inverse, axis=(1, 2))
+    share[~(share >= least)] = 0
+    v = np.einsum("ikl,il->ik", inverse, known @ frame.Q)
+    left = v @ frame.Q.T
+    np.multiply(left, seen, out=left)
+    np.subtract(known, left, out=left)
+    v += np.einsum("ikl,il->ik", inverse, left @ frame.Q)
     misfit = np.sqrt(np.einsum("ij,ij->i", left, left) / np.maximum(seen.sum(axis=1), 1))
+    found = v @ frame.T
     found[share == 0] = 0
     return found, share, misfit
 

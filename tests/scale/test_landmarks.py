@@ -86,6 +86,13 @@ def test_with_noise_it_is_as_good_as_a_fit_to_everything(sigma):
     assert error(unrelu.complete(X, 4, method=Landmarks(passes=0), rng=0).factor, U) > 1.5 * error(full.factor, U)
 
 
+def test_passes_that_have_not_settled_are_said_to_be_cut_short():
+    _, X = dense(1500, 4, 0.3)
+    found = unrelu.complete(X, 4, method=Landmarks(passes=1), rng=0)
+    assert found.verdict.code == "max-iterations"
+    assert set(found.determinacy) == {"no"}
+
+
 def test_further_columns_do_better_than_landmarks_alone():
     oracle = Oracle(6000, 3, sigma=0.2)
     alone = unrelu.complete(oracle, 3, method=Landmarks(passes=0), rng=0)

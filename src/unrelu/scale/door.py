@@ -102,7 +102,7 @@ class Said:
         one = self.threshold is None or is_number(self.threshold)
         if not one:
             return "threshold"
-        return "seen" if self.seen not in ("above", "below") else None
+        return None if isinstance(self.seen, str) and self.seen in ("above", "below") else "seen"
 
 
 def by_blocks_if_large(*, table: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -164,8 +164,8 @@ def _read(said: Said) -> tuple[Source, Axes]:
         values, axes = read_table(said.X)
         return source_of(values), axes
     values, labels = read_values(said.X)
-    source = source_of(values)
-    return source, Axes.square(square_size(source, "X"), labels)
+    size = square_size(values, "X")
+    return source_of(values), Axes.square(size, labels)
 
 
 @dataclass(eq=False)

@@ -20,6 +20,8 @@ __all__ = ["completed", "verdict_on"]
 
 # A row whose misfit exceeds the noise of the block by this factor, and the share of such rows that noise explains.
 MISFITS, A_FEW = 2.0, 0.01
+# What the last pass may have had to gain, beside the error that noise makes, in a fit that is called one.
+SETTLED = 0.25
 # A row is apart if its misfit is so many times the noise, and with few entries so much more over the root of their
 # number: five standard deviations of a mean square.
 APART, FEW = 1.3, 3.5
@@ -66,6 +68,8 @@ def verdict_on(large: Large, answer: Answer) -> Verdict:
             f"{words}, but the misfit of all entries, {sigma * seed.unit:.3g}, is not the noise of the block, "
             f"{shown * seed.unit:.3g}; the matrix is not of rank {seed.rank}",
         )
+    if fit.gains and fit.gains[-1] > SETTLED:
+        return Verdict(Stop.MAX_ITERATIONS, f"{words}, and the passes have not settled; raise passes= of landmarks")
     return Verdict(Stop.FITTED_TO_NOISE, f"{words}; the data are fitted to noise of {sigma * seed.unit:.3g}")
 
 

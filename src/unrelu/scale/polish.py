@@ -27,6 +27,8 @@ __all__ = ["Fit", "balanced_pair", "principal", "swept", "swept_columns", "swept
 
 # Least and most passes, and how many earlier ones say in which directions they are slow.
 LEAST, MOST, DEPTH = 2, 12, 3
+# A pass that finds so many times more to gain than the one before shows that it was sent astray.
+RISEN = 2.0
 
 
 class Chosen(Source):
@@ -113,10 +115,12 @@ def swept(
         share, gain = np.concatenate([share, more]), gain + also
         here = np.vstack([fit.left, fit.right])
         there = _matched(fit.left - step, fit.right - of_columns, fit.left)
-    before = (*fit.before, (here, there - here))[-DEPTH - 1 :]
-    new, sigma = _extrapolated(before), _noise(found.totals)
-    left, right = (new, new) if data.symmetric else (new[:height], new[height:])
+    sigma = _noise(found.totals)
     relative = gain / (here.size * sigma**2) if sigma > 0 else 0.0
+    astray = bool(fit.gains) and relative > RISEN * fit.gains[-1]  # then only the step itself is trusted
+    before = (*(() if astray else fit.before), (here, there - here))[-DEPTH - 1 :]
+    new = _extrapolated(before)
+    left, right = (new, new) if data.symmetric else (new[:height], new[height:])
     return replace(
         _known(fit, found, normal, relative), left=left, right=right, sigma=sigma, share=share, before=before
     )

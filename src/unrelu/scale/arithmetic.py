@@ -97,10 +97,11 @@ class Work:
         absent = self._absent(fit, unseen, rows, cols) if self.data.threshold is not None else None
         slopes = np.subtract(fit, values, out=fit)
         np.copyto(slopes, 0, where=unseen)
-        in_rows = np.einsum("ij,ij->i", slopes, slopes, dtype=np.float64)
-        of_rows[3][inner] += in_rows
-        of_cols[3][:] += np.einsum("ij,ij->j", slopes, slopes)
-        totals = replace(totals, squares=float(in_rows.sum()))
+        totals = replace(totals, squares=float(np.vdot(slopes, slopes)))
+        if asked.gradient:
+            squares = np.square(slopes)
+            of_rows[3][inner] += squares @ np.ones(squares.shape[1], squares.dtype)
+            of_cols[3][:] += np.ones(len(squares), squares.dtype) @ squares
         if absent is not None:
             at, over = absent
             totals = self._told(at, over, slopes, weights, totals)
@@ -140,7 +141,7 @@ class Work:
         at, values = own
         at, values = at[~np.isnan(values)], values[~np.isnan(values)]
         slopes = np.einsum("ia,ia->i", self.fitted[at], self.left[at]) - values
-        of_rows[3][at - first] += slopes * slopes
+        of_rows[3][at - first] += slopes * slopes if self.asked.gradient else 0.0
         totals = Totals(len(at), float(slopes @ slopes))
         if self.asked.first:
             of_rows[0][at - first] += 1

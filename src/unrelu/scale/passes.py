@@ -33,7 +33,7 @@ class Found:
     seen: NDArray[np.int64]
     gradient: Floats
     normal: NDArray[np.floating[Any]]
-    squares: Floats  # what is left of the seen entries of each
+    squares: Floats  # what is left of the seen entries of each, where the gradient is asked for
     totals: Totals = field(default_factory=Totals)
     done: int = 0  # blocks
 

@@ -152,6 +152,27 @@ def test_rows_that_see_too_few_landmarks_get_more_of_their_own_or_are_named():
     assert np.isinf(found.standard_errors(8, 3))
 
 
+def test_rows_without_a_place_do_not_spoil_the_verdict_on_the_others():
+    U, X = dense(1500, 3, 0.0)
+    X = np.where(X >= 2.0, X, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CompletionWarning)
+        found = unrelu.complete(X, 3, threshold=2.0, method="landmarks", rng=0)
+    inside = found.determined
+    assert 0 < found.undetermined_rows.size == (~inside).sum() < 600
+    assert found.verdict.code == "fitted"
+    assert "of rows that have a place" in found.verdict.reason
+    assert error(found.factor[inside], U[inside]) < 1e-10
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_values_of_any_size(scale):
+    U, X = dense(700, 3, 0.0)
+    found = unrelu.complete(X * scale, 3, method="landmarks", rng=0)
+    assert found.verdict.code == "fitted"
+    assert error(found.factor / np.sqrt(scale), U) < 1e-10
+
+
 def test_a_matrix_that_does_not_follow_its_block_is_not_called_fitted():
     _, X = dense(2000, 3, 0.0)
     X[5, 1900] = X[1900, 5] = 20.0

@@ -43,6 +43,8 @@ R = TypeVar("R")
 
 # From so many rows on ``auto`` begins with landmarks.
 BIG = 4000
+# Rows without a place that are asked how much was seen of them.
+MOST_ASKED = 64
 # What landmarks know nothing of, and what a caller says who does not ask for it.
 PLAIN: dict[str, tuple[Any, ...]] = {
     "unknown": (None,),
@@ -203,7 +205,7 @@ class _Call:
             return None
         self._refuse_faults(answer)
         verdict = verdict_on(large, answer)
-        fine = verdict.code in (Stop.FITTED, Stop.FITTED_TO_NOISE)
+        fine = verdict.code in (Stop.FITTED, Stop.FITTED_TO_NOISE) and not self._may_be_placed(answer)
         if not fine and self._another_way:
             return None
         about = dict(source=said.X, labels=self.axes.rows, threshold=large.threshold, side=said.seen)
@@ -228,6 +230,18 @@ class _Call:
         said, far = self.said, isinstance(self.source.source, Far)
         return not (said.named or far) and said.peak_memory is None and said.checkpoint is None
 
+    def _may_be_placed(self, answer: Answer) -> bool:
+        """Whether there are rows without a place of which enough was seen that others may find one."""
+        for number, side in enumerate(answer.sides):
+            missing = side.placed.missing[:MOST_ASKED]
+            if not missing.size or not self._another_way:
+                continue
+            everyone = slice(0, self.source.shape[1 - number])
+            block = self.source.block(missing, everyone) if number == 0 else self.source.block(everyone, missing).T
+            if int((~np.isnan(block)).sum(axis=1).max()) >= answer.seed.rank:
+                return True
+        return False
+
     def _solved(self, block: Any, rank: int | None) -> Completion:
         said = self.said
         with warnings.catch_warnings():
@@ -239,6 +253,8 @@ class _Call:
         if self._another_way:
             return
         ended = "nothing was seen in it" if block is None else f"it ended as {block.verdict.code.value}"
+        if block is not None and block.verdict.code in (Stop.FITTED, Stop.FITTED_TO_NOISE):
+            ended = "it is fitted, but at this rank what was seen does not determine its rows"
         raise InputError(
             f"no block of rows could be solved that others could be attached to ({ended}); pass method='auto' for a "
             "matrix that fits into memory, a larger count= of landmarks, or another rank"

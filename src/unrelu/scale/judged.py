@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.tolerances import FLOOR_NOISELESS, LANDMARKS_FITTED
-from unrelu.loop.history import History, Record, Stop, Verdict
+from unrelu.loop.history import History, Record, Stop, Verdict, in_units
 from unrelu.proofs.determinacy import GENERIC, LOCAL, PROVED
 from unrelu.results.streamed import LandmarkWitnesses, StreamedCompletion
 from unrelu.results.streamed_table import StreamedTable
@@ -44,7 +44,8 @@ def verdict_on(large: Large, answer: Answer) -> Verdict:
         if totals is not None and answer.checked:
             left = np.sqrt((totals.squares + totals.beyond) / max(totals.norm, np.finfo(float).tiny))
             if left <= FLOOR_NOISELESS[name]:
-                return Verdict(Stop.FITTED, f"{how}; all seen entries are fitted to rounding, {left:.2g} of their size")
+                all_ = "all seen entries" + (" of rows that have a place" if missing else "")
+                return Verdict(Stop.FITTED, f"{how}; {all_} are fitted to rounding, {left:.2g} of their size")
             return Verdict(
                 Stop.STATIONARY,
                 f"{how}, but the others do not follow it: {left:.2g} of the entries' size is left; the matrix is not "
@@ -125,16 +126,17 @@ def completed(
     seed, fit, dtype = answer.seed, answer.fit, large.source.dtype
     root = np.sqrt(seed.unit)
     totals = answer.totals if answer.totals is not None else _of_rows(answer)
-    squares, norm = totals.squares * seed.unit**2, float(np.sqrt(totals.norm)) * seed.unit
+    objective = in_units(totals.squares / 4, seed.unit, 2.0)
+    norm = float(np.sqrt(totals.norm)) * seed.unit
     share = np.concatenate([side.placed.share for side in answer.sides]) if fit.share is None else fit.share
     whole = answer.checked or (fit.share is not None and large.method.columns is None and large.whole)
     seen = fit.seen if fit.seen is not None else np.zeros(len(share), np.int64)
     level = _levels(answer, verdict)
     known: dict[str, Any] = dict(
         verdict=verdict,
-        history=History([Record(0, squares / 4, None, 0.0)]),
-        objective=squares / 4,
-        residual=float(np.sqrt(squares)) / norm if norm else 0.0,
+        history=History([Record(0, objective, None, 0.0)]),
+        objective=objective,
+        residual=float(np.sqrt(totals.squares / totals.norm)) if totals.norm else 0.0,
         method="landmarks",
         start="landmarks",
         loss="observed" if seed.exact or large.threshold is None else "censored",

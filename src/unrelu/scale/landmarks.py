@@ -17,7 +17,7 @@ from unrelu.scale.blocks import Asked, Data, Totals
 from unrelu.scale.checkpoints import Checkpoint
 from unrelu.scale.options import Landmarks, side_for
 from unrelu.scale.passes import Found, look
-from unrelu.scale.polish import MOST, Fit, balanced_pair, principal, swept, swept_columns, swept_further
+from unrelu.scale.polish import MOST, Chosen, Fit, balanced_pair, principal, swept, swept_columns, swept_further
 from unrelu.scale.rows import Placed, Reader
 from unrelu.scale.seed import Seed, Wanted, fingerprint, solved
 from unrelu.scale.sides import Side
@@ -198,11 +198,9 @@ class _Run:
         if seed.exact:
             if not large.whole or most == 0:
                 return None, False
-            self._phase("looking at every entry", self._rows_of(data, side_for(data, rank, large.peak)))
-            factors = (self.fit.left, self.fit.left) if large.symmetric else (self.fit.left, self.fit.right)
-            found = look(data, factors, Asked(first=True), side_for(data, rank, large.peak), told=self._looked)
-            self.fit = replace(self.fit, seen=found.seen)
-            return found.totals, True
+            side = side_for(data, rank, large.peak)
+            self._phase("looking at every entry", self._rows_of(data, side))
+            return self._looked_at(data, side), True
         whole = large.whole and large.method.columns is None
         most = (MOST if whole else FURTHER_PASSES) if most is None else most
         while not self.fit.finished(most):
@@ -210,6 +208,24 @@ class _Run:
         if not self.fit.gains:
             return None, False
         return self.fit.totals, whole
+
+    def _looked_at(self, data: Data, side: int) -> Totals:
+        """Every entry of the rows that have a place, once."""
+        assert self.fit is not None
+        placed = [np.flatnonzero(one.placed.share > 0) for one in self.sides]
+        left, right = (self.fit.left, self.fit.left) if data.symmetric else (self.fit.left, self.fit.right)
+        if all(len(rows) == len(one.placed.share) for rows, one in zip(placed, self.sides, strict=True)):
+            found = look(data, (left, right), Asked(first=True), side, told=self._looked)
+            self.fit = replace(self.fit, seen=found.seen)
+            return found.totals
+        rows, cols = placed[0], placed[-1]
+        inside = replace(data, source=Chosen(data.source, rows, cols))
+        factors = (left[rows],) * 2 if data.symmetric else (left[rows], right[cols])
+        found = look(inside, factors, Asked(first=True), side, told=self._looked)
+        seen = np.zeros(sum(len(one.placed.share) for one in self.sides), np.int64)
+        seen[np.concatenate([rows, len(left) + cols]) if not data.symmetric else rows] = found.seen
+        self.fit = replace(self.fit, seen=seen)
+        return found.totals
 
     def _pass(self, data: Data, whole: bool) -> None:
         assert self.fit is not None

@@ -23,7 +23,7 @@ from unrelu.placing.attach import bands
 from unrelu.scale.blocks import Asked, Data, Totals
 from unrelu.scale.passes import SIDE, Found, look
 
-__all__ = ["Fit", "balanced_pair", "principal", "swept", "swept_columns", "swept_further"]
+__all__ = ["Chosen", "Fit", "balanced_pair", "principal", "swept", "swept_columns", "swept_further"]
 
 # Least and most passes, and how many earlier ones say in which directions they are slow.
 LEAST, MOST, DEPTH = 2, 12, 3

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.errors import InputError
-from unrelu.base.tolerances import ATTACH_TRUSTED_SIZE, PLACEMENT_SPANNED
+from unrelu.base.tolerances import ATTACH_TRUSTED_SIZE, PLACEMENT_COMPLETED, PLACEMENT_SPANNED
 from unrelu.data.source import Place, Source
 from unrelu.kernels.threads import in_order
 from unrelu.placing.attach import Frame, normal_matrices
@@ -21,6 +21,8 @@ __all__ = ["Placed", "Reader", "attach"]
 
 # Entries of a block that is read: each of a few temporary arrays has 8 MB.
 AT_ONCE = 1 << 20
+# Rows of a block without a place that are completed one by one; further ones are left at zero.
+FEW_LEFT = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +162,19 @@ def _solved(frame: Frame, values: Floats, least: float) -> tuple[Floats, Floats,
     np.subtract(known, left, out=left)
     v += np.einsum("ikl,il->ik", inverse, left @ frame.Q)
     misfit = np.sqrt(np.einsum("ij,ij->i", left, left) / np.maximum(seen.sum(axis=1), 1))
-    found = v @ frame.T
-    found[share == 0] = 0
-    return found, share, misfit
+    weak = np.flatnonzero(share == 0)
+    for i in weak[:FEW_LEFT]:  # as well as may be: the least row that fits what it sees
+        v[i] = _least(frame.Q[~unseen[i]], known[i, ~unseen[i]])
+    v[weak[FEW_LEFT:]] = 0
+    return v @ frame.T, share, misfit
+
+
+def _least(Q: Floats, known: Floats) -> Floats:
+    """The least-squares row of least norm; directions that are hardly seen count as not seen."""
+    if not len(known):
+        return np.zeros(Q.shape[1])
+    row: Floats = np.linalg.lstsq(Q, known, rcond=PLACEMENT_COMPLETED)[0].astype(np.float64)
+    return row
 
 
 def spread(factor: Floats, count: int) -> NDArray[np.intp]:

@@ -75,7 +75,7 @@ def verdict_on(large: Large, answer: Answer) -> Verdict:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    return f"{100 * share:.0f} %" if share > 0.1 else f"{100 * share:.2g} %"
 
 
 def _polished(answer: Answer) -> str:

@@ -149,7 +149,7 @@ class Counted(Far):
         self.shape, self.dtype, self.cut = source.shape, source.dtype, source.cut
         self.labels, self.column_labels = source.labels, source.column_labels
         self.thread_safe, self.at_hand = source.thread_safe, source.at_hand  # type: ignore[misc]
-        self.block_shape = source.block_shape
+        self.block_shape, self.tensor, self.lazy = source.block_shape, source.tensor, source.lazy
         self.entries_read = self.bytes_read = 0
         self._who = type(source).__name__
         self._lock = Lock()
@@ -174,7 +174,7 @@ class Counted(Far):
     def seen_at(self, rows: Indices, cols: Indices) -> Bools:
         """Whether single entries were seen."""
         if self._own("seen_at"):
-            self._add(len(rows))
+            self.count(len(rows))
             return self.source.seen_at(rows, cols)
         return super().seen_at(rows, cols)
 
@@ -184,20 +184,20 @@ class Counted(Far):
             yield from super().bands()
             return
         for start, values in self.source.bands():
-            self._add(values.size)
+            self.count(values.size)
             yield start, values
 
     def coordinates(self) -> tuple[Indices, Indices, Array] | None:
         """Those of the other, if they are kept so."""
         found = self.source.coordinates()
         if found is not None:
-            self._add(len(found[2]))
+            self.count(len(found[2]))
         return found
 
     def part(self, rows: Indices, cols: Indices) -> Source:
         """Some rows and columns, read once."""
         if self._own("part"):
-            self._add(len(rows) * len(cols))
+            self.count(len(rows) * len(cols))
             return self.source.part(rows, cols)
         return super().part(rows, cols)
 
@@ -220,10 +220,11 @@ class Counted(Far):
                 f"{self._who} gave {came} for {block_named(rows, cols)}, expected an array of dtype {self.dtype}; "
                 "give what its dtype says"
             )
-        self._add(block.size)
+        self.count(block.size)
         return block
 
-    def _add(self, entries: int) -> None:
+    def count(self, entries: int) -> None:
+        """So many entries more were read, where they are, by somebody who does not ask for blocks."""
         with self._lock:
             self.entries_read += entries
             self.bytes_read += entries * self.dtype.itemsize

@@ -71,6 +71,10 @@ class Source:
     # Whether it is stored somewhere, so that all of it may be read; else it is computed or fetched when asked for.
     stored_whole: ClassVar[bool] = False
 
+    # The same values on a device, as a tensor, or as a dask array, for engines that go over them where they are.
+    tensor: Any = None
+    lazy: Any = None
+
     # The row and column at which blocks of another kind begin, if there are any.
     cut: int | None = None
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from unrelu.base.arrays import Floats
 from unrelu.data.source import Source
 
-__all__ = ["Asked", "Data", "Totals"]
+__all__ = ["SIDE", "Asked", "Data", "Found", "Totals"]
+
+# Rows and columns of a block where the source has no grid of its own.
+SIDE = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,3 +145,26 @@ class Totals:
             low=self.low / unit,
             high=self.high / unit,
         )
+
+
+@dataclass(eq=False)
+class Found:
+    """What a pass adds up: for the rows, and of a table for the columns, in two pieces of one array each."""
+
+    seen: NDArray[np.int64]
+    gradient: Floats
+    normal: NDArray[np.floating[Any]]
+    squares: Floats  # what is left of the seen entries of each, where the gradient is asked for
+    totals: Totals = field(default_factory=Totals)
+    done: int = 0  # blocks
+
+    @classmethod
+    def nothing(cls, size: int, rank: int, asked: Asked) -> Found:
+        """Before the first block."""
+        some, wide = rank * (rank + 1) // 2 if asked.curvature else 0, rank if asked.gradient else 0
+        return cls(np.zeros(size, np.int64), np.zeros((size, wide)), np.zeros((size, some)), np.zeros(size))
+
+    def add(self, place: slice, more: tuple[Any, ...]) -> None:
+        """What a block has found of some rows, or columns: counts, gradients, N_i and squares."""
+        for into, part in zip((self.seen, self.gradient, self.normal, self.squares), more, strict=True):
+            into[place] += part

@@ -13,11 +13,11 @@ import numpy as np
 
 from unrelu.base.arrays import Array, Indices
 from unrelu.base.budget import phase
-from unrelu.scale.blocks import Asked, Data, Totals
+from unrelu.scale.blocks import Asked, Data, Found, Totals
 from unrelu.scale.checkpoints import Checkpoint
 from unrelu.scale.options import Landmarks, side_for
-from unrelu.scale.passes import Found, look
-from unrelu.scale.polish import MOST, Chosen, Fit, balanced_pair, principal, swept, swept_columns, swept_further
+from unrelu.scale.passes import look
+from unrelu.scale.polish import MOST, Fit, balanced_pair, chosen, principal, swept, swept_columns, swept_further
 from unrelu.scale.rows import Placed, Reader
 from unrelu.scale.seed import Seed, Wanted, fingerprint, solved
 from unrelu.scale.sides import Side
@@ -219,7 +219,7 @@ class _Run:
             self.fit = replace(self.fit, seen=found.seen)
             return found.totals
         rows, cols = placed[0], placed[-1]
-        inside = replace(data, source=Chosen(data.source, rows, cols))
+        inside = replace(data, source=chosen(data.source, rows, cols))
         factors = (left[rows],) * 2 if data.symmetric else (left[rows], right[cols])
         found = look(inside, factors, Asked(first=True), side, told=self._looked)
         seen = np.zeros(sum(len(one.placed.share) for one in self.sides), np.int64)

@@ -8,8 +8,7 @@ from typing import Any
 
 from unrelu.base.errors import InputError, is_integer, is_number
 from unrelu.scale.arithmetic import AT_ONCE
-from unrelu.scale.blocks import Data
-from unrelu.scale.passes import SIDE
+from unrelu.scale.blocks import SIDE, Data
 
 __all__ = ["Landmarks", "bytes_of", "side_for"]
 

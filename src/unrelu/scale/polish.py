@@ -20,10 +20,10 @@ from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.tolerances import POLISH_FLOOR, POLISH_GAIN, POLISH_WEAK
 from unrelu.data.source import Place, Source
 from unrelu.placing.attach import bands
-from unrelu.scale.blocks import Asked, Data, Totals
-from unrelu.scale.passes import SIDE, Found, look
+from unrelu.scale.blocks import SIDE, Asked, Data, Found, Totals
+from unrelu.scale.passes import look
 
-__all__ = ["Chosen", "Fit", "balanced_pair", "principal", "swept", "swept_columns", "swept_further"]
+__all__ = ["Fit", "balanced_pair", "chosen", "principal", "swept", "swept_columns", "swept_further"]
 
 # Least and most passes, and how many earlier ones say in which directions they are slow.
 LEAST, MOST, DEPTH = 2, 12, 3
@@ -31,7 +31,7 @@ LEAST, MOST, DEPTH = 2, 12, 3
 RISEN = 2.0
 
 
-class Chosen(Source):
+class _Chosen(Source):
     """Some columns of another source, or some rows: None for all."""
 
     def __init__(self, source: Source, rows: Indices | None, columns: Indices | None) -> None:
@@ -46,6 +46,16 @@ class Chosen(Source):
         """The same block of those that are chosen."""
         rows = rows if self.rows is None else self.rows[rows]
         return self.source.block(rows, cols if self.columns is None else self.columns[cols])
+
+
+def chosen(source: Source, rows: Indices | None, columns: Indices | None) -> Source:
+    """Some columns of another source, or some rows, None for all: where its values are, if an engine is there."""
+    if source.tensor is None and source.lazy is None:
+        return _Chosen(source, rows, columns)
+    rows, columns = (
+        np.arange(length) if some is None else some for length, some in zip(source.shape, (rows, columns), strict=True)
+    )
+    return source.part(rows, columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +159,7 @@ def swept_columns(
     told: Callable[[Found, int], object] = lambda found, rows: None,
 ) -> Fit:
     """The same where only some columns of a symmetric matrix are read: every row is asked, against those."""
-    some = replace(data, source=Chosen(data.source, None, columns), symmetric=False)
+    some = replace(data, source=chosen(data.source, None, columns), symmetric=False)
     anchors = fit.left[columns]
     found = look(some, (fit.left, anchors), _next(fit), SIDE, found, told)
     height, normal = len(fit.left), found.normal if fit.normal is None else fit.normal
@@ -165,13 +175,13 @@ def swept_columns(
 
 def swept_further(data: Data, fit: Fit, rows: Indices, columns: Indices) -> Fit:
     """The same of a table: its rows are asked against some columns, then its columns against some rows."""
-    part = replace(data, source=Chosen(data.source, None, columns))
+    part = replace(data, source=chosen(data.source, None, columns))
     asked = Asked(fit.sigma, gradient=True, curvature=True, first=True)
     found = look(part, (fit.left, fit.right[columns]), asked)
     height = len(fit.left)
     step, share, gain = _asked_for(found.gradient[:height], found.normal[:height], fit.right[columns])
     left, sigma = fit.left - step, _noise(found.totals)
-    part = replace(data, source=Chosen(data.source, rows, None))
+    part = replace(data, source=chosen(data.source, rows, None))
     again = look(part, (left[rows], fit.right), replace(asked, sigma=sigma))
     step, more, also = _asked_for(again.gradient[len(rows) :], again.normal[len(rows) :], left[rows])
     relative = (gain + also) / ((fit.left.size + fit.right.size) * sigma**2) if sigma > 0 else 0.0

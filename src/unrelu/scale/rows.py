@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -12,12 +10,11 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.errors import InputError
-from unrelu.base.tolerances import ATTACH_TRUSTED_SIZE, PLACEMENT_COMPLETED, PLACEMENT_SPANNED
+from unrelu.base.tolerances import ATTACH_TRUSTED_SIZE, PLACEMENT_COMPLETED
 from unrelu.data.source import Place, Source
-from unrelu.kernels.threads import in_order
 from unrelu.placing.attach import Frame, normal_matrices
 
-__all__ = ["Placed", "Reader", "attach"]
+__all__ = ["AT_ONCE", "Placed", "Reader", "solved", "spread"]
 
 # Entries of a block that is read: each of a few temporary arrays has 8 MB.
 AT_ONCE = 1 << 20
@@ -107,41 +104,7 @@ class Placed:
         return np.flatnonzero(self.share == 0)
 
 
-def attach(
-    read: Reader,
-    anchors: tuple[Indices, Floats],
-    into: Placed,
-    least: float,
-    rows: Indices | None = None,
-    told: Callable[[Placed, int], object] = lambda placed, rows: None,
-) -> None:
-    """Place all rows, or some, against anchors: their positions, and their factor.
-
-    A row counts as placed if the anchors it sees span every direction to the share ``least``. ``told`` hears after each
-    block how many rows were done.
-    """
-    positions, factor = anchors
-    frame = Frame.of(factor, PLACEMENT_SPANNED)
-    step = max(1, AT_ONCE // max(len(positions), 1))
-    everyone: Any = np.arange(len(into.factor)) if rows is None else rows
-    first = into.done if rows is None else 0
-    blocks = [
-        slice(start, min(start + step, len(everyone))) if rows is None else everyone[start : start + step]
-        for start in range(first, len(everyone), step)
-    ]
-
-    def work(block: Place, values: Floats) -> tuple[Floats, Floats, Floats]:
-        return _solved(frame, values, least)
-
-    results = in_order(blocks, lambda block: read(block, positions), work, threads=read.source.thread_safe)
-    for block, (found, share, misfit) in zip(blocks, results, strict=True):
-        into.factor[block], into.share[block], into.misfit[block] = found, share, misfit
-        count = len(found)
-        into.done += count if rows is None else 0
-        told(into, count)
-
-
-def _solved(frame: Frame, values: Floats, least: float) -> tuple[Floats, Floats, Floats]:
+def solved(frame: Frame, values: Floats, least: float) -> tuple[Floats, Floats, Floats]:
     """Rows, how well they are held, and the root mean square of what is left of their values.
 
     Normal equations in a frame in which all anchors together are orthonormal, refined once: rows that are held to

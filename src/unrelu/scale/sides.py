@@ -9,7 +9,8 @@ import numpy as np
 
 from unrelu.base.arrays import Floats, Indices
 from unrelu.base.tolerances import LANDMARKS_HELD, LANDMARKS_NOISY
-from unrelu.scale.rows import Placed, Reader, attach, spread
+from unrelu.scale.passes import attach
+from unrelu.scale.rows import Placed, Reader, spread
 
 __all__ = ["Side"]
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.loop.history import Stop
-from unrelu.scale.blocks import Totals
-from unrelu.scale.passes import Found
+from unrelu.scale.blocks import Found, Totals
 from unrelu.scale.polish import Fit
 from unrelu.scale.seed import Seed
 

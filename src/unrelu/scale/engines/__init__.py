@@ -1,0 +1,14 @@
+"""Who goes over a large matrix: threads of this machine, unless its values are elsewhere."""
+
+from __future__ import annotations
+
+from unrelu.data.source import Source
+from unrelu.scale.engines.protocol import Engine
+from unrelu.scale.engines.threads import Threads
+
+__all__ = ["Engine", "engine_of"]
+
+
+def engine_of(source: Source) -> Engine:
+    """The engine for values that are where this source has them."""
+    return Threads()

@@ -66,6 +66,7 @@ FRONT_DOOR = "a front door"
 SKLEARN = "scikit-learn wants every option of an estimator to be a parameter"
 COMMAND = "typer makes an option of every parameter"
 PUBLIC = "public: an object for its options would break callers"
+TRITON = "a Triton kernel takes each array and each number by itself"
 MANY_PARAMETERS = {
     "unrelu.certify.certify": FRONT_DOOR,
     "unrelu.compare.compare": FRONT_DOOR,
@@ -79,6 +80,11 @@ MANY_PARAMETERS = {
     "unrelu.estimators.table.TableCompleter.__init__": SKLEARN,
     "unrelu.experiments.reproduce.reproduce": PUBLIC,
     "unrelu.io.positions.write_positions": PUBLIC,
+    "unrelu.kernels.device.fused_parts.entries": TRITON,
+    "unrelu.kernels.device.fused_passes.curvature_pass": TRITON,
+    "unrelu.kernels.device.fused_passes.quartic_pass": TRITON,
+    "unrelu.kernels.device.fused_passes.slopes_pass": TRITON,
+    "unrelu.kernels.device.fused_passes.steps_pass": TRITON,
     "unrelu.shell.certify.certify_command": COMMAND,
     "unrelu.shell.compare.compare_command": COMMAND,
     "unrelu.shell.complete.complete_command": COMMAND,

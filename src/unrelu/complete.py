@@ -45,6 +45,7 @@ from unrelu.results.completion import Completion
 from unrelu.results.doubting import Doubting
 from unrelu.results.gaps import finding_gaps
 from unrelu.results.made import completion_of_search, looked_at, warn_of_rows
+from unrelu.scale.devices import where_the_data_are
 from unrelu.scale.door import by_blocks_if_large
 from unrelu.solvers import Solver
 from unrelu.starts import Given
@@ -53,6 +54,7 @@ from unrelu.uncertainty.noise import pairs_checked
 __all__ = ["as_callable", "chosen_loss", "complete", "found_by"]
 
 
+@where_the_data_are()
 @finding_gaps(Observations.of)
 @by_blocks_if_large()
 @owning_the_cores()
@@ -84,6 +86,8 @@ def complete(
     rehearse: bool = False,
     peak_memory: Any = None,
     checkpoint: Any = None,
+    device: Any = None,
+    finish: str | None = None,
 ) -> Completion:
     """Complete a symmetric positive semidefinite matrix from the entries beyond a threshold.
 
@@ -174,6 +178,13 @@ def complete(
         Bytes, or a text such as ``"800MB"``, that a matrix read in blocks may take at most; see ``docs/scale.md``.
     checkpoint : path, optional
         A file in which a long run keeps what it has found: called again, it goes on from there to the same answer.
+    device : {"auto", "cpu", "cuda"}, torch.device or None
+        Where passes run (``pip install 'unrelu[torch]'``). None: where the matrix is: a tensor of PyTorch's on its
+        device, anything else in memory by NumPy. ``cuda`` moves it there, by blocks if it does not fit. ``auto``: there
+        if it is large and there is such a device; the verdict says what was chosen, and why. Tensors give tensors:
+        :class:`unrelu.results.tensors.TensorCompletion`.
+    finish : {"float64"}, optional
+        Solve in single precision, then finish in double precision, whatever the matrix has. Default: in its own.
 
     Returns
     -------
@@ -207,8 +218,7 @@ def complete(
     doubting = Doubting(X, terms, loss)
     definite = structure_checked(structure) == "psd"
     observations = replace(Observations.of(X, terms, doubting.impossible), definite=definite)
-    n = observations.size
-    strategy = strategy_of(method, _given(start))
+    n, strategy = observations.size, strategy_of(method, _given(start))
     rank, rng = _rank_asked(rank, n, strategy, structure, problem), generator_of(rng)
     stopping = strategy.limited(stopping_of(tol, max_iter, strategy.solver, observations.dtype))
     if strategy.name == "auto" and isinstance(problem, str):
@@ -226,10 +236,9 @@ def complete(
         phases = getattr(callback if bar is None else bar, "phase", None)
         with budget(doubting.left(stopping.time_limit), phases) as clock:
             answer = _answer(strategy, task, rank, diagonal, rehearse)
-    about = dict(method=strategy.method, source=X, pairs=pairs, entries_read=n * n)
-    about |= kept_terms(observations.said or terms)
+    about = dict(method=strategy.method, source=X, pairs=pairs, entries_read=n * n) | clock.times
     completion = completion_of_search(answer, observations, stopping.time_limit)
-    completion = replace(completion, seconds=clock.spent, cpu_seconds=clock.cpu_spent, **about)
+    completion = replace(completion, **about, **kept_terms(observations.said or terms))
     completion = looked_at(doubting.told(completion, observations), stopping.time_limit, phases)
     warn_of_rows(observations, completion.undetermined_rows)
     return completion

@@ -34,6 +34,7 @@ from unrelu.problems.rectangular import RectangularProblem, balanced
 from unrelu.results.doubting import Doubting
 from unrelu.results.gaps import finding_gaps
 from unrelu.results.rectangular import RectangularCompletion
+from unrelu.scale.devices import where_the_data_are
 from unrelu.scale.door import by_blocks_if_large
 from unrelu.solvers import Solver
 from unrelu.starts import Given
@@ -41,6 +42,7 @@ from unrelu.starts import Given
 __all__ = ["complete_rectangular", "smallest_exact"]
 
 
+@where_the_data_are(table=True)
 @finding_gaps(table_observations)
 @by_blocks_if_large(table=True)
 @owning_the_cores()
@@ -67,6 +69,8 @@ def complete_rectangular(
     kernel: Any = "auto",
     peak_memory: Any = None,
     checkpoint: Any = None,
+    device: Any = None,
+    finish: str | None = None,
 ) -> RectangularCompletion:
     """Complete a table of low rank from the entries beyond a threshold: M ≈ LRᵀ, rows and columns of any number.
 
@@ -90,6 +94,8 @@ def complete_rectangular(
         Where a named method begins.
     truth : array of shape (m, n), optional
         For the errors in history and summaries, iteration by iteration; never used in solving.
+    device, finish
+        As for :func:`unrelu.complete`.
 
     Returns
     -------
@@ -140,9 +146,8 @@ def complete_rectangular(
         told = callback if bar is None else bar.also(callback)
         task = Task(posed, strategy.solver, stopping, rng, truth, told, either=either)
         about = dict(method=strategy.method, source=X, entries_read=m * n, **kept_terms(observations.said or terms))
-        with budget(
-            doubting.left(stopping.time_limit), getattr(callback if bar is None else bar, "phase", None)
-        ) as clock:
+        phases = getattr(callback if bar is None else bar, "phase", None)
+        with budget(doubting.left(stopping.time_limit), phases) as clock:
             # Where only zeros were seen there is nothing to search.
             if rank is None and posed.norm > 0:
                 completion = _at_rank_found(task, strategy, about)
@@ -150,8 +155,7 @@ def complete_rectangular(
                 attempts = found_by(strategy if posed.norm > 0 else Once(strategy.solver), task)
                 completion = replace(_completion(task, attempts), **about)
     _warn_of_empty(observations)
-    completion = replace(completion, seconds=clock.spent, cpu_seconds=clock.cpu_spent)
-    return doubting.told(completion, observations)
+    return doubting.told(replace(completion, **clock.times), observations)
 
 
 def smallest_exact(

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter, process_time
+from typing import Any
 
 __all__ = ["Budget", "OutOfTime", "budget", "checkpoint", "current", "phase", "unlimited"]
 
@@ -46,6 +47,11 @@ class Budget:
     def cpu_spent(self) -> float:
         """Seconds of processor time since then."""
         return process_time() - self.cpu_began
+
+    @property
+    def times(self) -> dict[str, Any]:
+        """Both, under the names that results have for them."""
+        return dict(seconds=self.spent, cpu_seconds=self.cpu_spent)
 
     @property
     def over(self) -> bool:

@@ -47,7 +47,7 @@ class Bipartite(Source):
         m, n = table.shape
         self.cut, self.shape, self.dtype = m, (m + n, m + n), table.dtype
         self.thread_safe, self.at_hand = table.thread_safe, table.at_hand  # type: ignore[misc]
-        self.tensor, self.lazy = table.tensor, table.lazy  # as those of the table
+        self.tensor, self.lazy, self.device = table.tensor, table.lazy, table.device  # those of the table
 
     def block(self, rows: Place, cols: Place) -> Array:
         """NaN where nothing exists."""

@@ -16,6 +16,7 @@ from unrelu.base.tolerances import CHECKS_ROUNDING
 from unrelu.data.labels import Axes
 from unrelu.data.limits import Ends, Limits, has_limit
 from unrelu.data.source import Source
+from unrelu.data.summary import Summary
 
 __all__ = ["Counts", "checked", "counted", "impossible", "within_range"]
 
@@ -73,6 +74,15 @@ class _Faults:
     infinite: _Offenders = field(default_factory=_Offenders)
     wrong: _Offenders = field(default_factory=_Offenders)
     overlap: _Offenders = field(default_factory=_Offenders)
+
+    def none_in(self, known: Summary) -> bool:
+        """Whether the ends of all values show that none breaks a rule."""
+        low, high, limits = known.low, known.high, self.limits
+        if limits.unknown is not None or not (limits.nothing or limits.uniform) or not np.isfinite([low, high]).all():
+            return False
+        ends = np.array([[low, high]])
+        inside = self._inside(ends, limits.of(slice(0, 1), slice(0, 2)), False)
+        return not (inside.any() or self._out_of_range(ends).any())
 
     def look_at(self, start: int, values: Array, present: Bools) -> None:
         """A band of rows."""
@@ -148,6 +158,12 @@ def counted(source: Source, faults: _Faults | None = None, *, table: bool = Fals
         places = (rows, cols + shift)
         per_row = np.asarray(sum(np.bincount(place, minlength=total) for place in places), np.int64)
         return Counts(per_row, int(values.size), _norm(values))
+    known = source.summary()
+    if known is not None and (faults is None or faults.none_in(known)):
+        per_row = np.zeros(total, np.int64)
+        per_row[:size] += known.per_row
+        per_row[shift:] += known.per_column
+        return Counts(per_row, known.count, known.norm)
     per_row, count, norm = np.zeros(total, np.int64), 0, 0.0
     for start, values in source.bands():
         if values.shape[1:] != source.shape[1:] or start + len(values) > size:

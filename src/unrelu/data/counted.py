@@ -149,7 +149,8 @@ class Counted(Far):
         self.shape, self.dtype, self.cut = source.shape, source.dtype, source.cut
         self.labels, self.column_labels = source.labels, source.column_labels
         self.thread_safe, self.at_hand = source.thread_safe, source.at_hand  # type: ignore[misc]
-        self.block_shape, self.tensor, self.lazy = source.block_shape, source.tensor, source.lazy
+        self.block_shape, self.tensor = source.block_shape, source.tensor
+        self.lazy, self.device = source.lazy, source.device
         self.entries_read = self.bytes_read = 0
         self._who = type(source).__name__
         self._lock = Lock()

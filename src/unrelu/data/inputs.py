@@ -16,6 +16,7 @@ from unrelu.data.mapped import MappedSource, is_mapped
 from unrelu.data.oracle import OracleSource, is_oracle
 from unrelu.data.source import Source, source_checked
 from unrelu.data.table import Table
+from unrelu.data.tensor_source import TensorSource, is_tensor
 from unrelu.data.zarr_source import ZarrSource, is_zarr
 
 __all__ = ["read_mask", "read_table", "read_values", "same_axes", "same_label", "same_labels", "square_size"]
@@ -87,6 +88,8 @@ def _as_source(X: Any) -> Source | None:
         return MappedSource(X)
     if is_zarr(X):
         return ZarrSource(X)
+    if is_tensor(X):
+        return TensorSource(X)
     return OracleSource(X) if is_oracle(X) else None
 
 

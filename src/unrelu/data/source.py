@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from unrelu.base.arrays import Array, Bools, Indices
 from unrelu.base.errors import InputError, is_integer
 from unrelu.data.gather import Gather, length_of
+from unrelu.data.summary import Summary
 
 __all__ = ["ArraySource", "Place", "Source", "SparseSource", "WithoutDiagonal", "source_checked", "source_of"]
 
@@ -74,6 +75,8 @@ class Source:
     # The same values on a device, as a tensor, or as a dask array, for engines that go over them where they are.
     tensor: Any = None
     lazy: Any = None
+    # The device that passes run on, where it is not the processor that runs everything else.
+    device: Any = None
 
     # The row and column at which blocks of another kind begin, if there are any.
     cut: int | None = None
@@ -136,6 +139,13 @@ class Source:
             if not np.array_equal(np.isnan(self.block(rows, everyone)), np.isnan(self.block(everyone, rows)).T):
                 return False
         return True
+
+    def count(self, entries: int) -> None:
+        """So many entries more were read where they are, by somebody who does not ask for blocks; nobody counts."""
+
+    def summary(self) -> Summary | None:
+        """Counts, norm and ends of all values, if they can be had without handing the values out; None if not."""
+        return None
 
     def pieces(self) -> Indices:
         """The number of the connected piece of the pattern that each row of a square matrix belongs to."""

@@ -130,7 +130,11 @@ def unknowns_and_pairs(problem: PSDProblem) -> tuple[int, int]:
         seen = pairs.seen > 0
         return int(np.count_nonzero(np.triu(seen) if pairs.diagonal else seen))
 
-    return problem.size * r - problem.observations.frame_numbers(r), problem.kernel.total(count)
+    known = getattr(problem.kernel, "distinct_pairs", None)  # some kernels know without looking
+    return (
+        problem.size * r - problem.observations.frame_numbers(r),
+        problem.kernel.total(count) if known is None else known,
+    )
 
 
 def noiseless(problem: PSDProblem, value: float, *, loosely: bool = False) -> bool:

@@ -23,6 +23,11 @@ def kernel_for(observations: Observations, loss: Loss) -> Kernel:
 
 
 def _quickest(observations: Observations, loss: Loss) -> Kernel:
+    if observations.source.device is not None:
+        from unrelu.kernels.device.kernel import DeviceKernel, known_on_devices
+
+        if known_on_devices(observations, loss):
+            return DeviceKernel(observations, loss)
     limits = loss.heard(observations.limits)
     if loss.squared and observations.plain and limits.uniform:
         return TiledKernel(observations, loss)

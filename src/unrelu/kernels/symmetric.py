@@ -14,11 +14,13 @@ from unrelu.base.tolerances import SYMMETRIC_LANCZOS_TOL
 from unrelu.kernels.pairs import edges
 from unrelu.kernels.threads import map_chunks
 
-__all__ = ["SymmetricTiles", "top_eigenpairs"]
+__all__ = ["SymmetricTiles", "top_eigenpairs", "top_eigenpairs_by_passes"]
 
 # Below this size, or for more than this share of the eigenvectors, LAPACK's subset of a dense decomposition is faster.
 DENSE_SIZE = 400
 DENSE_SHARE = 0.1
+# Of subspace iteration for a start.
+SWEEPS = 6
 
 
 class SymmetricTiles:
@@ -71,3 +73,28 @@ def top_eigenpairs(matrix: SymmetricTiles, k: int, rng: np.random.Generator) -> 
             values, vectors = scipy.linalg.eigh(matrix.dense(), subset_by_index=[n - k, n - 1])
     order = np.argsort(values)[::-1]
     return values[order], vectors[:, order]
+
+
+def top_eigenpairs_by_passes(
+    times: Callable[[Array], Array], first: Array, k: int, sweeps: int = SWEEPS
+) -> tuple[Array, Array]:
+    """About the same of a matrix that only passes know, from a block of random columns: all are multiplied at once.
+
+    A few sweeps of subspace iteration are no decomposition, but a start needs none. The columns stay wherever
+    ``times`` leaves them until the end.
+    """
+    V = _orthonormal(first)
+    for _ in range(sweeps):
+        V = _orthonormal(times(V))
+    values, axes = np.linalg.eigh(np.asarray(V.T @ times(V), np.float64))
+    order = np.argsort(values)[::-1][:k]
+    return values[order], np.asarray(V @ axes[:, order].astype(first.dtype))
+
+
+def _orthonormal(V: Array) -> Array:
+    """The same span with orthonormal columns, twice by the Cholesky factor of the Gram matrix."""
+    for _ in range(2):
+        sizes, axes = np.linalg.eigh(np.asarray(V.T @ V, np.float64))
+        kept = np.maximum(sizes, np.finfo(V.dtype).eps * sizes[-1])
+        V = V @ (axes / np.sqrt(kept)).astype(V.dtype)
+    return V

@@ -177,7 +177,9 @@ class _Best:
 
     def outcome(self, problem: Problem, verdict: Verdict, history: History) -> Outcome:
         if self._point is not None:
-            return Outcome(self._point, verdict, history, self._record.iteration, self._objective)
+            found = self._point  # wherever it was made, what comes out is in memory
+            found = replace(found, factor=np.asarray(found.factor), gradient=np.asarray(found.gradient))
+            return Outcome(found, verdict, history, self._record.iteration, self._objective)
         point, apart = problem.finished(self._factors)
         return Outcome(point, verdict, history, self._record.iteration, self._objective, self._factors, apart)
 

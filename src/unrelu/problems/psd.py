@@ -213,8 +213,14 @@ class PSDProblem:
 
     def evaluate(self, U: Array) -> Point:
         """F and its gradient at U, in one pass."""
+        U = self._brought(U)
         value, gradient, kept, *sums = self.kernel.evaluate(U)
         return Point(U, value, gradient, kept, sums[0], self.loss) if sums else Point(U, value, gradient, kept)
+
+    def _brought(self, U: Array) -> Array:
+        """An array where the passes run: another machine's kernel brings it there, so that the steps are made there."""
+        there: Array = self.kernel.brought(U) if hasattr(self.kernel, "brought") else U
+        return there
 
     def misfit(self, value: float, sums: Floats | None = None) -> float:
         """‖(UUᵀ − M)_Ω‖_F, with what a squared loss adds for unseen entries, from F, or from the sums of a pass."""

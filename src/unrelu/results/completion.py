@@ -109,6 +109,8 @@ class Completion(Determined, Uncertain):
     entries_read : int or None
         How many entries of the matrix were read to find it: all of them, unless they were read in blocks, and then each
         as often as it was read. None for what a file from before this was counted brings back.
+    engine : str
+        Who did the passes over the matrix, and in which precision where it was not NumPy in that of the data.
     conditioning : ndarray of shape (n,) or None
         Of a completion by landmarks: how well what was seen of each row holds it, 1/tr(N⁻¹) of its normal matrix N in
         a frame in which that of a row that sees everything is the identity; 0 for rows that have no place.
@@ -157,6 +159,7 @@ class Completion(Determined, Uncertain):
     left_out: Places = field(default_factory=lambda: (np.zeros(0, np.intp), np.zeros(0, np.intp)))
     drawn: Draws | None = field(default=None, repr=False)
     entries_read: int | None = None
+    engine: str = "NumPy"
     conditioning: Array | None = field(default=None, repr=False)
 
     @cached_property

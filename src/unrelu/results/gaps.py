@@ -100,7 +100,7 @@ def with_gaps(door: Door, X: Any, said: dict[str, Any]) -> Any:
     rule = options.get("tol")
     clock = Budget(rule.time_limit if isinstance(rule, StoppingRule) else None)
     found = _Asked(door, X, options, threshold, gaps, clock).completion()
-    return replace(found, seconds=clock.spent, cpu_seconds=clock.cpu_spent)
+    return replace(found, **clock.times)
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,10 +56,12 @@ PLAIN = (
     "sigma",
     "sigma_given",
     "entries_read",
+    "engine",
 )
 # What files from before a field was added have for it.
 SINCE = {"pairs": "auto", "side": "above", "seconds": 0.0, "cpu_seconds": 0.0, "symmetric": True}
 SINCE |= {"sigma": None, "sigma_given": False, "kind": "matrix", "signs": None, "entries_read": None}
+SINCE |= {"engine": "NumPy"}
 # What a file holds, in words, and the class that reads it.
 KINDS = {
     "matrix": ("a completed symmetric matrix", "Completion"),

@@ -13,6 +13,7 @@ taken, not the top singular values, which may belong to negative eigenvalues.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,14 @@ from numpy.typing import NDArray
 from unrelu.base.arrays import Array
 from unrelu.base.tolerances import SPECTRAL_SMALLEST
 from unrelu.data.observations import Observations
+from unrelu.kernels import kernel_for
 from unrelu.kernels.pairs import pair_block
-from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs
+from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs, top_eigenpairs_by_passes
+from unrelu.model.losses import Observed, OneSided
 from unrelu.starts.base import Start, scale_of
+
+# Columns beyond the rank that subspace iteration carries along.
+OVERSAMPLED = 10
 
 __all__ = ["Filled", "RandomImputation", "RandomSpectral", "Spectral", "Tailored"]
 
@@ -48,8 +54,7 @@ class Filled(Start):
         # float32 halves the memory and is more than a start needs; small matrices are not worth the loss.
         dtype = np.float64 if n <= 1000 and observations.dtype == np.float64 else np.float32
         small: Array = Y.astype(dtype)
-        matrix = SymmetricTiles(n, dtype, lambda rows, cols: self.fill(observations, small, rows, cols))
-        values, vectors = top_eigenpairs(matrix, rank, rng)
+        values, vectors = self._top(observations, small, rank, rng)
         if self.scaled:
             vectors = vectors * np.sqrt(np.maximum(values, SPECTRAL_SMALLEST * max(values[0], 0.0)))
         if self.scaled:
@@ -60,6 +65,11 @@ class Filled(Start):
         # Nothing speaks for any value in a row of which nothing was seen: least norm.
         factor[observations.empty_rows] = 0
         return factor
+
+    def _top(self, observations: Observations, Y: Array, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The top eigenvalues of the filled matrix, descending, and their eigenvectors."""
+        block = partial(self.fill, observations, Y)
+        return top_eigenpairs(SymmetricTiles(observations.size, Y.dtype, block), rank, rng)
 
     def fill(self, observations: Observations, Y: Array, rows: slice, cols: slice) -> Array:
         """One block of the symmetrised matrix, in units of ``observations.unit``, with its gaps filled from YYᵀ."""
@@ -86,6 +96,44 @@ class Tailored(Filled):
         away = np.abs(Y[rows] @ Y[cols].T - tau)
         draw = tau - away if observations.absence_says == "below" else tau + away
         return _mix(pairs.mean, pairs.seen, draw * (pairs.absent / missing))
+
+    def _top(self, observations: Observations, Y: Array, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """By passes where the values are elsewhere; see :class:`_TailoredPasses`."""
+        far = observations.source.device is not None or observations.source.lazy is not None
+        plain = observations.plain and (observations.limits.nothing or observations.limits.uniform)
+        if not (far and plain and observations.limits.unknown is None):
+            return super()._top(observations, Y, rank, rng)
+        Y = Y.astype(observations.dtype)
+        first = rng.standard_normal((observations.size, min(rank + OVERSAMPLED, observations.size)))
+        return top_eigenpairs_by_passes(_TailoredPasses(observations, Y), first.astype(Y.dtype), rank)
+
+
+class _TailoredPasses:
+    """The filled matrix of the tailored start times columns, made of residuals alone, which every kernel knows.
+
+    With q = YYᵀ the residual of the squares on what was seen is S = q − m there and 0 elsewhere. The one-sided loss
+    adds the hinge H, how far q is on the wrong side of the threshold. Where an entry is absent the start has q mirrored
+    to the right side, q − 2H; where it was seen it has m = q − S. So the filled matrix is q − 2(S + H) + S.
+    """
+
+    def __init__(self, observations: Observations, Y: Array) -> None:
+        seen = kernel_for(observations.seen_only, Observed())
+        self._nothing = observations.limits.nothing
+        self._one_sided = None if self._nothing else kernel_for(observations, OneSided())
+        self._seen, self._Y = seen, np.zeros_like(Y) if self._nothing else Y
+        self._Y = seen.brought(self._Y) if hasattr(seen, "brought") else self._Y
+        own = np.arange(observations.size)
+        quiet = ~observations.source.diagonal_seen() & ~observations.told_at(own, own)
+        self._quiet = (np.einsum("ik,ik->i", Y, Y) * quiet).astype(Y.dtype)[:, None]
+
+    def __call__(self, V: Array) -> Array:
+        """Two passes."""
+        found = self._seen.residual_times(self._Y, V)
+        if self._one_sided is None:
+            return -found
+        found = found - 2 * self._one_sided.residual_times(self._Y, V)
+        drawn: Array = found + self._Y @ (self._Y.T @ V)
+        return drawn - self._quiet * V if self._quiet.any() else drawn
 
 
 @dataclass(frozen=True)

@@ -11,4 +11,8 @@ __all__ = ["Engine", "engine_of"]
 
 def engine_of(source: Source) -> Engine:
     """The engine for values that are where this source has them."""
+    if source.device is not None:
+        from unrelu.scale.engines.torch import OnDevice
+
+        return OnDevice()
     return Threads()

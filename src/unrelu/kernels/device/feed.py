@@ -1,0 +1,174 @@
+"""Where a pass finds its values: on the device already, or in memory, from where blocks are brought one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from unrelu.data.source import Source
+from unrelu.kernels.device import plain
+from unrelu.kernels.device.region import Region
+
+__all__ = ["Feed", "feed_of", "is_alike"]
+
+# Rows of a block that is looked at together where two halves of a matrix are compared.
+BAND = 2048
+# Rows and columns of a block that is brought to the device: half a gigabyte in double precision.
+BLOCK = 8192
+
+
+class Feed(Protocol):
+    """The regions of a matrix, one after the other."""
+
+    device: torch.device
+    alike: bool
+
+    @property
+    def fused(self) -> bool:
+        """Whether each pass is one kernel of Triton's."""
+
+    def passes(self, dtype: torch.dtype) -> ModuleType:
+        """Who does passes with factors of this precision."""
+
+    def regions(self) -> Iterator[Region]:
+        """All of them."""
+
+    def opposite(self, region: Region) -> torch.Tensor:
+        """Values of a region the other way round, transposed, in double precision."""
+
+
+class Resident:
+    """A tensor on its device.
+
+    Parameters
+    ----------
+    values : torch.Tensor
+    quiet : ndarray of bool, or None
+    symmetric : bool
+        Whether row i and column i are the same thing.
+    """
+
+    def __init__(self, values: torch.Tensor, quiet: Any, symmetric: bool) -> None:
+        self.values, self.device, self.symmetric = values, values.device, symmetric
+        self.alike = symmetric and is_alike(values)
+        self.quiet = None if quiet is None else torch.as_tensor(quiet).to(self.device)
+
+    @property
+    def fused(self) -> bool:
+        """Whether each pass is one kernel of Triton's."""
+        return has_fused(self.device)
+
+    def passes(self, dtype: torch.dtype) -> ModuleType:
+        """Fused ones in single precision, where there are any."""
+        return _fused() if self.fused and dtype == torch.float32 else plain
+
+    def regions(self) -> Iterator[Region]:
+        """One: all of it, or all that lies on and above the diagonal."""
+        yield Region(self.values, triangle=self.alike, symmetric=self.symmetric, quiet=self.quiet)
+
+    def opposite(self, region: Region) -> torch.Tensor:
+        """The transpose."""
+        return self.values.T[region.rows, region.cols].to(torch.float64)
+
+
+class Brought:
+    """An array in memory, of which a block at a time goes to the device: each pass brings all of them.
+
+    Parameters
+    ----------
+    source : Source
+        Of the matrix, or of the table.
+    device : torch.device
+    quiet : ndarray of bool, or None
+    symmetric : bool
+    """
+
+    def __init__(self, source: Source, device: torch.device, quiet: Any, symmetric: bool) -> None:
+        self.source, self.device, self.symmetric = source, device, symmetric
+        self.quiet = None if quiet is None else torch.as_tensor(quiet).to(device)
+        self._dtype = torch.float32 if source.dtype == np.float32 else torch.float64
+        self.alike = symmetric and self._same()
+
+    @property
+    def fused(self) -> bool:
+        """Whether each pass is one kernel of Triton's."""
+        return has_fused(self.device)
+
+    def passes(self, dtype: torch.dtype) -> ModuleType:
+        """Fused ones in single precision, where there are any."""
+        return _fused() if self.fused and dtype == torch.float32 else plain
+
+    def _bring(self, rows: slice, cols: slice) -> torch.Tensor:
+        block = torch.as_tensor(np.ascontiguousarray(self.source.block(rows, cols)))
+        return block.to(self.device, self._dtype)
+
+    def _places(self) -> Iterator[tuple[slice, slice]]:
+        height, width = self.source.shape
+        for top in range(0, height, BLOCK):
+            rows = slice(top, min(top + BLOCK, height))
+            for left in range(0, width, BLOCK):
+                yield rows, slice(left, min(left + BLOCK, width))
+
+    def _same(self) -> bool:
+        """Whether both halves say the same."""
+        return all(
+            np.array_equal(self.source.block(rows, cols), self.source.block(cols, rows).T, equal_nan=True)
+            for rows, cols in self._places()
+            if rows.start <= cols.start
+        )
+
+    def regions(self) -> Iterator[Region]:
+        """Block by block: all, or those on and above the diagonal."""
+        for rows, cols in self._places():
+            if self.alike and cols.stop <= rows.start:
+                continue
+            values = self._bring(rows, cols)
+            yield Region(values, rows.start, cols.start, self.alike, self.symmetric, self.quiet)
+
+    def opposite(self, region: Region) -> torch.Tensor:
+        """Brought as well."""
+        return self._bring(region.cols, region.rows).T.to(torch.float64)
+
+
+def feed_of(source: Source, quiet: Any) -> Feed:
+    """Of a source whose values are on a device, or are to be brought there by blocks."""
+    symmetric = source.cut is None
+    if source.tensor is not None:
+        return Resident(source.tensor, quiet, symmetric)
+    inner: Source = source if symmetric else source.table  # type: ignore[attr-defined]
+    return Brought(inner, source.device, quiet, symmetric)
+
+
+def is_alike(values: torch.Tensor) -> bool:
+    """Whether a matrix is the same on both sides of its diagonal, gaps too; nothing as large as it is made.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> is_alike(torch.tensor([[1.0, nan], [nan, 2.0]])), is_alike(torch.tensor([[1.0, nan], [3.0, 2.0]]))
+    (True, False)
+    """
+    n = len(values)
+    for top in range(0, n, BAND):
+        rows = slice(top, min(top + BAND, n))
+        for left in range(top, n, BAND):
+            cols = slice(left, min(left + BAND, n))
+            here, there = values[rows, cols], values[cols, rows].T
+            if not bool(torch.all((here == there) | (torch.isnan(here) & torch.isnan(there)))):
+                return False
+    return True
+
+
+def has_fused(device: torch.device) -> bool:
+    """Whether passes on a device are fused: on CUDA, where Triton is."""
+    return device.type == "cuda" and find_spec("triton") is not None
+
+
+def _fused() -> ModuleType:
+    return import_module("unrelu.kernels.device.fused")

@@ -1,0 +1,171 @@
+"""Fused passes in Triton's interpreter beside a dense reference; run by test_fused.py in a process of its own.
+
+Prints a line of JSON for each case: its name, and the largest relative error.
+"""
+
+import itertools
+import json
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import numpy as np
+import torch
+from scipy.special import log_ndtr
+
+from unrelu.kernels.device import fused, fused_parts
+from unrelu.kernels.device.region import Cost, Region
+from unrelu.kernels.device.tails import excess
+
+SIZE = 330  # of the whole matrix, of which a region is a part
+
+
+def reference(region, cost, x):
+    """Weights, slopes, curvatures and the five sums of a fit x, in double precision."""
+    m = region.values.numpy().astype(np.float64) * cost.inverse
+    i, j = np.ogrid[: m.shape[0], : m.shape[1]]
+    i, j, seen = i + region.first_row, j + region.first_col, ~np.isnan(m)
+    w = np.where(i < j, 2.0, np.where(i == j, 1.0, 0.0)) if region.triangle else np.ones(m.shape)
+    if region.quiet is not None and region.symmetric:
+        w = np.where(~seen & (i == j) & region.quiet.numpy()[np.minimum(i, SIZE - 1)], 0.0, w)
+    z, c, log, once, twice = np.where(seen, x - np.where(seen, m, 0), 0), 1.0 * seen, 0 * x, 0 * x, 0 * x
+    square = z**2
+    if cost.threshold is not None:
+        side = 1 if cost.below else -1
+        t = side * (cost.threshold - x)
+        if cost.sigma is None:
+            z, c = np.where(seen, z, side * np.maximum(-t, 0)), np.where(seen, 1, t < 0)
+            square = z**2
+        else:
+            t = np.where(seen, 0, t / cost.sigma)
+            h = np.exp(-(t**2) / 2 - 0.5 * np.log(2 * np.pi) - log_ndtr(t))
+            h = np.where(t < -5, excess(np.maximum(-t, 0)) - t, h)
+            z = np.where(seen, z, side * cost.sigma * h)
+            c = np.where(seen, 1, np.clip(h * (h + t), 0, 1))
+            log, once, twice = np.where(seen, 0, -log_ndtr(t)), t * h * ~seen, t**2 * h * (h + t) * ~seen
+    return w, z, c, np.array([np.sum(w * part) for part in (square, log, once, twice, 1.0 * seen)])
+
+
+def difference(found, exact):
+    """The largest error relative to the largest number; sums each by itself."""
+    worst = 0.0
+    for one, other in zip(found, exact, strict=True):
+        one = one.double().numpy()
+        assert one.shape == other.shape
+        size = np.abs(other) if other.ndim == 0 else np.max(np.abs(other))
+        worst = max(worst, float(np.max(np.abs(one - other)) / max(size, 1e-9)) if np.isfinite(one).all() else np.inf)
+    return worst
+
+
+def drawn(name, says, below, rank, dtypes, seed=0):
+    """A region of a kind, a cost, and a fit near the values."""
+    rng, (values, factors) = np.random.default_rng(seed), dtypes
+    shape, first, triangle, symmetric = {
+        "triangle": ((150, 150), (0, 0), True, True),
+        "above": ((70, 100), (20, 130), True, True),
+        "offset": ((100, 170), (90, 30), True, True),
+        "below": ((70, 65), (200, 3), True, True),
+        "whole": ((130, 130), (0, 0), False, True),
+        "rectangle": ((65, 200), (7, 11), False, False),
+        "transposed": ((140, 75), (0, 0), False, True),
+        "narrow": ((3, 129), (0, 0), True, True),
+    }[name]
+    left, right = (rng.normal(size=(n, rank)).astype(factors) / rank**0.25 for n in shape)
+    if symmetric:
+        both = rng.normal(size=(SIZE, rank)) / rank**0.25
+        left, right = (both[f : f + n].astype(factors) for f, n in zip(first, shape, strict=True))
+    m = left.astype(float) @ right.T + 0.1 * rng.normal(size=shape)
+    unseen = m < 0.125 if below else m > 0.125
+    unseen |= np.equal.outer(np.arange(shape[0]) + first[0], np.arange(shape[1]) + first[1]) & (rng.random(shape) < 0.6)
+    m = np.where(unseen, np.nan, m * 4).astype(values)
+    kept = torch.from_numpy(m) if name != "transposed" else torch.from_numpy(np.ascontiguousarray(m.T)).T
+    quiet = torch.from_numpy(rng.random(SIZE) < 0.5)
+    cost = {"observed": (None, None), "one-sided": (0.125, None), "censored": (0.125, 0.1)}[says]
+    fit = tuple(torch.from_numpy(f + 0.05 * rng.normal(size=f.shape).astype(factors)) for f in (left, right))
+    return Region(kept, *first, triangle, symmetric, quiet), Cost(0.25, cost[0], below, cost[1]), fit, rng
+
+
+def pair(rng, region, rank, dtype):
+    return tuple(torch.from_numpy(rng.normal(size=(n, rank)).astype(dtype)) for n in region.values.shape)
+
+
+def dense(factors):
+    return factors[0].double().numpy() @ factors[1].double().numpy().T
+
+
+def compared(drawing, width, precise):
+    """Errors of the four passes of one drawing."""
+    region, cost, fit, rng = drawing
+    rank, dtype = fit[0].shape[1], fit[0].numpy().dtype
+    along, times, beyond = (pair(rng, region, n, dtype) for n in (2 * rank, width, rank))
+    x, change, curve = dense(fit), dense(along), dense(beyond)
+    w, z, c, sums = reference(region, cost, x)
+    one, other = (part.double().numpy() for part in times)
+    found = fused.slopes(region, cost, fit, times, precise=precise)
+    yield "slopes", difference([*found[0], *found[1:]], [*sums, (w * z) @ other, (w * z).T @ one])
+    found = fused.curvature(region, cost, None if cost.threshold is None else fit, along, times, precise=precise)
+    yield "curvature", difference(found, [(w * c * change) @ other, (w * c * change).T @ one])
+    if cost.sigma is None:
+        found = fused.quartic(region, cost, fit, along, beyond, precise=precise)
+        exact = np.array([(c * change**2 + 2 * z * curve), c * change * curve, c * curve**2])
+        scale = np.sum(w * np.abs(exact), axis=(1, 2)) + 1e-9
+        yield "quartic", float(np.max(np.abs(found.numpy() - np.sum(w * exact, axis=(1, 2))) / scale))
+    lengths = [0.0, 0.01, 0.3, 1.0, -0.1]
+    found, worst = fused.steps(region, cost, fit, along, beyond, lengths), 0.0
+    assert found.shape == (6, 5)
+    for number, t in enumerate(lengths):
+        w, z, _, sums = reference(region, cost, x + t * change + t * t * curve)
+        direct = w * z * (change + 2 * t * curve)
+        worst = max(worst, difference(found[:5, number], sums))
+        worst = max(worst, abs(float(found[5, number]) - direct.sum()) / (np.abs(direct).sum() + 1e-9))
+    yield "steps", worst
+
+
+def cases():
+    single, double, mixed = ("f4", "f4"), ("f8", "f8"), ("f8", "f4")
+    yield from itertools.product(["triangle"], ["observed", "one-sided", "censored"], [True, False], [3], [single])
+    for name in ("above", "offset", "below", "whole", "rectangle", "transposed", "narrow"):
+        yield name, "censored", True, 3, single
+    for name in ("rectangle", "transposed", "offset"):
+        yield name, "one-sided", False, 1, single
+    yield "offset", "censored", False, 20, single
+    yield "transposed", "one-sided", True, 20, mixed
+    yield "rectangle", "observed", True, 1, mixed
+    yield "triangle", "censored", True, 3, double
+
+
+def tails_alone():
+    """The tails as the passes have them, from −40 to 9."""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(t, log, ratio, bend, SIZE: tl.constexpr):
+        at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+        found = fused_parts.tails(tl.load(t + at))
+        tl.store(log + at, found[0])
+        tl.store(ratio + at, found[1])
+        tl.store(bend + at, found[2])
+
+    for dtype in (torch.float32, torch.float64):
+        t = torch.linspace(-40, 9, 8192, dtype=dtype)
+        found = [torch.zeros_like(t) for _ in range(3)]
+        kernel[(4,)](t, *found, SIZE=2048)
+        z = t.double().numpy()
+        log = log_ndtr(z)
+        h = np.where(z < 0, excess(np.maximum(-z, 0)) - z, np.exp(-(z**2) / 2 - 0.5 * np.log(2 * np.pi) - log))
+        bend = h * np.where(z < 0, excess(np.maximum(-z, 0)), h + z)
+        yield (
+            str(dtype),
+            max(float(np.max(np.abs(f.double().numpy() / e - 1))) for f, e in zip(found, (log, h, bend), strict=True)),
+        )
+
+
+if __name__ == "__main__":
+    for number, case in enumerate(cases()):
+        for what, error in compared(drawn(*case, seed=number), width=(5, 3, 17)[number % 3], precise=number % 2 == 0):
+            name, says, below, rank, dtypes = case
+            words = [what, name, says, "below" if below else "above", f"rank {rank}", "/".join(dtypes)]
+            print(json.dumps([" ".join(words), error]), flush=True)  # noqa: T201
+    for dtype, error in tails_alone():
+        print(json.dumps([f"tails {dtype}", error]))  # noqa: T201

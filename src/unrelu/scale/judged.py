@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from unrelu.proofs.determinacy import GENERIC, LOCAL, PROVED
 from unrelu.results.streamed import LandmarkWitnesses, StreamedCompletion
 from unrelu.results.streamed_table import StreamedTable
 from unrelu.scale.blocks import Totals
+from unrelu.scale.engines import engine_of
 from unrelu.scale.landmarks import Answer, Large
 from unrelu.scale.polish import balanced_pair
 
@@ -28,7 +30,12 @@ APART, FEW = 1.3, 3.5
 
 
 def verdict_on(large: Large, answer: Answer) -> Verdict:
-    """Fitted, to rounding or to the noise that the block shows; or only as good as could be done."""
+    """Fitted, to rounding or to the noise that the block shows; or only as good as could be done. And who did it."""
+    verdict, engine = _verdict_on(large, answer), engine_of(large.source).said
+    return replace(verdict, reason=f"{verdict.reason}; {engine}") if engine else verdict
+
+
+def _verdict_on(large: Large, answer: Answer) -> Verdict:
     seed, fit, name = answer.seed, answer.fit, large.source.dtype.name
     rows = sum(len(side.placed.factor) for side in answer.sides)
     missing = sum(side.placed.missing.size for side in answer.sides)

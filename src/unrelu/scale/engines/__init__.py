@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unrelu.data.source import Source
+from unrelu.scale.engines.dask import Dask
 from unrelu.scale.engines.protocol import Engine
 from unrelu.scale.engines.threads import Threads
 
@@ -11,4 +12,4 @@ __all__ = ["Engine", "engine_of"]
 
 def engine_of(source: Source) -> Engine:
     """The engine for values that are where this source has them."""
-    return Threads()
+    return Threads() if source.lazy is None else Dask(source)

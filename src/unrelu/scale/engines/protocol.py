@@ -22,6 +22,10 @@ class Engine(Protocol):
     An engine is chosen by where the values are (:func:`unrelu.scale.engines.engine_of`), and nobody else knows of it.
     """
 
+    @property
+    def said(self) -> str:
+        """Who does it and in which precision, for a verdict; empty if there is nothing to say."""
+
     def look(
         self,
         data: Data,

@@ -22,6 +22,8 @@ __all__ = ["Threads"]
 class Threads:
     """Whatever can be read by blocks."""
 
+    said = ""
+
     def look(
         self,
         data: Data,

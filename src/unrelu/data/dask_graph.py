@@ -170,7 +170,7 @@ def _scheduler() -> Any:
 
 def workers() -> int | None:
     """How many workers the cluster has; None if there is no cluster."""
-    client = getattr(_scheduler(), "__self__", None)
+    client: Any = getattr(_scheduler(), "__self__", None)
     return len(client.nthreads()) if hasattr(client, "nthreads") else None
 
 

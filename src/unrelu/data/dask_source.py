@@ -70,7 +70,7 @@ class DaskSource(Far):
     thread_safe = False  # graphs run on all cores as it is
 
     def __init__(self, array: Any, missing: str = "refuse") -> None:
-        dask = _module()
+        _require_dask()
         if isinstance(array, str | os.PathLike) or is_zarr(array):
             array = _read_by_workers(array, missing)
         elif missing != "refuse":
@@ -80,8 +80,7 @@ class DaskSource(Far):
         single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
         self.dtype = np.dtype(np.float32 if single else np.float64)
         array = array if array.dtype == self.dtype else array.astype(self.dtype)
-        # Once, not in every pass: one task for each chunk, where dask can see that.
-        self.lazy = dask.optimize(_aligned(array))[0]
+        self.lazy = _simplest(_aligned(array))
         self.block_shape = (max(self.lazy.chunks[0], default=1), max(self.lazy.chunks[1], default=1))
 
     def block(self, rows: Place, cols: Place) -> Array:
@@ -132,16 +131,25 @@ def _split(index: Indices, sizes: tuple[int, ...]) -> list[tuple[int, Indices, I
     return [(int(k), at := np.flatnonzero(piece == k), index[at] - starts[k]) for k in np.unique(piece)]
 
 
-def _module() -> Any:
+def _require_dask() -> None:
     try:
         import dask.array  # noqa: F401
     except ImportError as error:
         raise InputError(
             "DaskSource needs the package dask, which is not installed; install it with pip install 'unrelu[dask]'"
         ) from error
+
+
+def _simplest(array: Any) -> Any:
+    """The same with one task for each chunk where dask can see that: once, not in every pass.
+
+    What is on the workers already is left alone: dask would drop the futures that keep it there.
+    """
     import dask
 
-    return dask
+    if any(hasattr(value, "client") or hasattr(value, "release") for value in array.__dask_graph__().values()):
+        return array
+    return dask.optimize(array)[0]
 
 
 def _expect_matrix(array: Any) -> None:

@@ -6,10 +6,14 @@ sentence, which travels in the place of a result, so that nobody tries it four t
 
 from __future__ import annotations
 
+import ctypes
+import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -17,12 +21,14 @@ from unrelu.base.budget import checkpoint
 from unrelu.base.errors import InputError
 from unrelu.data.counted import said
 
-__all__ = ["Key", "failing", "named", "needed", "places_of", "run", "task", "workers"]
+__all__ = ["Key", "failing", "named", "needed", "places_of", "run", "task", "unhurried", "workers"]
 
 # As dask names the parts of an array: a name, and numbers.
 Key = tuple[Any, ...]
 # How often a task that failed is tried again; workers that die are counted by the scheduler itself.
 RETRIES = 3
+# Options of mallopt, and how many bytes a worker keeps.
+MMAP_THRESHOLD, TRIM_THRESHOLD, KEPT = -3, -1, 1 << 25
 ADVICE = "see that array.compute() works, and call again"
 
 
@@ -47,6 +53,20 @@ def _carefully(function: Callable[..., Any], *given: Any) -> Any:
         return function(*given)
     except InputError as error:
         return Refused(str(error))
+
+
+@cache
+def unhurried() -> None:
+    """Let this worker keep memory that it has just used, as every other process does.
+
+    Workers of dask start with MALLOC_TRIM_THRESHOLD_=65536, with which glibc asks the system anew for each array of
+    more than 128 KiB: passes over chunks, which use such arrays again and again, take twice as long.
+    """
+    if os.environ.get("MALLOC_TRIM_THRESHOLD_") and sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            library = ctypes.CDLL("libc.so.6")
+            for option in (MMAP_THRESHOLD, TRIM_THRESHOLD):
+                library.mallopt(option, KEPT)
 
 
 def named(what: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.tolerances import PLACEMENT_SPANNED
-from unrelu.data.dask_graph import Key, named, needed, places_of, run, task, workers
+from unrelu.data.dask_graph import Key, named, needed, places_of, run, task, unhurried, workers
 from unrelu.data.source import ArraySource, Place, Source
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.placing.attach import Frame
@@ -138,6 +138,7 @@ def _looked_at(terms: _Chunk, values: Array, left: Array, right: Array) -> tuple
     source = ArraySource(np.asarray(values))
     data = Data(source, terms.unit, terms.threshold, terms.sign, terms.diagonal, terms.alike)
     right = left if terms.diagonal else right
+    unhurried()
     with owning_the_cores():
         work = Work(data, left, right, terms.asked)
         part = work.block((slice(0, len(left)), slice(0, len(right))), source.values)

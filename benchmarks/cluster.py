@@ -3,9 +3,9 @@
 ``python benchmarks/cluster.py`` prints, for n = 20,000 and rank 20 in float32:
 
 - seconds of a pass by two worker processes over those of a pass by two threads, taken in turn, and the median of the
-  ratios: for polishing passes with and without curvature, and for the passes of a kernel;
+  ratios: for polishing passes with and without curvature, and for a look at every entry;
 - the largest difference of what they find;
-- what the client has received, and how many tasks there were.
+- how many bytes the client has received.
 """
 
 import argparse
@@ -50,15 +50,6 @@ def persisted(n, rank, sigma, side):
         for one in places
     ]
     return da.block(rows).persist()
-
-
-def received(client):
-    """Bytes that workers have sent to anybody, and the tasks that the scheduler was given so far."""
-
-    def sent(dask_worker):
-        return sum(one["total"] for one in dask_worker.transfer_outgoing_log)
-
-    return sum(client.run(sent).values())
 
 
 def numbers(found):

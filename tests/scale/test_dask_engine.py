@@ -73,7 +73,7 @@ def test_a_pass_and_attached_rows_are_those_of_threads(kind, threshold, dtype, s
     side = {"alike": "one", "different": "both", "table": "rows"}[kind]
     found, placed, heard = [], [], []
     for source in (ArraySource(X), Counted(lazily(X))):
-        heard = []
+        heard.clear()
         data = Data(source, 4.0, threshold, 1.0, kind != "table", kind == "alike")
         found.append(look(data, near, EVERYTHING, 70, told=lambda found, rows: heard.append(rows)))
         into = Placed.nobody(SIZE, RANK)

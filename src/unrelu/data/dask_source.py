@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from math import lcm
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -186,6 +187,9 @@ def _read_by_workers(array: Any, missing: str) -> Any:
 
     if isinstance(array, str | os.PathLike) and "://" not in os.fspath(array):
         array = os.path.abspath(os.fspath(array))  # workers may have been started elsewhere
+    root = getattr(getattr(array, "store", None), "root", None)
+    if isinstance(root, Path) and not root.is_absolute():
+        array = str(root.absolute() / array.path)
     source = ZarrSource(array, missing)
     chunks = tuple(
         tuple(place.stop - place.start for place in _edges(length, side))

@@ -23,6 +23,7 @@ from unrelu.results.moved import moved_by_threshold
 from unrelu.shell import options, outputs
 from unrelu.shell.answer import Answer
 from unrelu.shell.big import LANDMARKS, BigAnswer, Scale, watching_rows
+from unrelu.shell.cluster import connected
 from unrelu.shell.common import (
     Square,
     ended,
@@ -171,6 +172,7 @@ def complete_command(
     write_all: outputs.WriteAll = False,
     peak_memory: options.PeakMemory = None,
     checkpoint: options.Checkpoint = None,
+    dask: options.Dask = None,
     pairs: Pairs = "auto",
     structure: Structure = None,
     table: options.AsTable = False,
@@ -182,19 +184,20 @@ def complete_command(
     limit = options.threshold_beside(limits, threshold, no_threshold, seen)
     named, rng, within, noise, seconds = _checked(rank, seed, entry_range, sigma, max_seconds)
     files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot, outliers_out, factor_out)
-    scale = Scale.said(method, peak_memory, checkpoint, write_all)
+    scale = Scale.said(method, peak_memory, checkpoint, write_all, dask)
     scale.check(files, _paths(file, unknown, truth, limit, limits, weights, noise), as_json, loss)
     how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
-    brought = scale.read(how, file, files).limited_by(limits, (threshold, seen))
-    wanted = _Wanted(scale, files, seconds, keep_undetermined, fit, pairs, structure, sensitivity, quiet, as_json)
-    said: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter, gaps=gaps) | scale.asked
-    if named is None and brought.rectangular and not wanted.streams(brought):
-        terms = Asked(None, None if threshold is None else limit, seen, unknown, within, False, rng, seconds, loss)
-        return _as_table(brought, terms, said | dict(weights=weights, sigma=sigma, truth=truth, tol=tol), wanted)
-    matrix, doubts = brought.matrix(), _doubts(brought, None if unknown else limit, seen, wanted)
-    asked = said | dict(tol=_rule(method, tol, brought.read, seconds), seen=seen, rng=rng, entry_range=within)
-    asked |= _beside(matrix, brought.read.limits or limit, (weights, noise), unknown, truth)
-    return _finished(brought, (matrix, doubts), named, asked, wanted)
+    with connected(scale.dask):
+        brought = scale.read(how, file, files).limited_by(limits, (threshold, seen))
+        wanted = _Wanted(scale, files, seconds, keep_undetermined, fit, pairs, structure, sensitivity, quiet, as_json)
+        said: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter, gaps=gaps) | scale.asked
+        if named is None and brought.rectangular and not wanted.streams(brought):
+            terms = Asked(None, None if threshold is None else limit, seen, unknown, within, False, rng, seconds, loss)
+            return _as_table(brought, terms, said | dict(weights=weights, sigma=sigma, truth=truth, tol=tol), wanted)
+        matrix, doubts = brought.matrix(), _doubts(brought, None if unknown else limit, seen, wanted)
+        asked = said | dict(tol=_rule(method, tol, brought.read, seconds), seen=seen, rng=rng, entry_range=within)
+        asked |= _beside(matrix, brought.read.limits or limit, (weights, noise), unknown, truth)
+        return _finished(brought, (matrix, doubts), named, asked, wanted)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """``unrelu complete --dask``: a matrix in a zarr store, completed by workers."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -62,3 +63,34 @@ def test_only_zarr_is_for_workers(folder):
     done = unrelu(folder, "x.npy", "-r", "3", "--dask", "local")
     assert done.returncode == 2
     assert "error: --dask is for .zarr, which every worker can read, got x.npy; drop it" in done.stderr
+
+
+def alive(group):
+    """Processes of a group, without those that have ended and wait for somebody to notice."""
+    lines = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    found = [line.split(maxsplit=2) for line in lines.splitlines()]
+    return [line for line in found if line[0] == str(group) and not line[1].startswith("Z")]
+
+
+def test_ctrl_c_ends_the_command_and_its_workers(folder):
+    command = [sys.executable, "-m", "unrelu", "complete", "x.zarr", "-r", "3", "--dask", "local", "-o", "y.zarr"]
+    command += ["--method", "landmarks"]
+    running = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=PLAIN,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    began = time.monotonic()
+    while len(alive(running.pid)) < 3 and time.monotonic() - began < 20:  # until it has started its workers
+        time.sleep(0.02)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to the workers, too
+    _, words = running.communicate(timeout=30)
+    assert (running.returncode, words) == (130, "interrupted; nothing was written\n")
+    while alive(running.pid) and time.monotonic() - began < 40:
+        time.sleep(0.1)
+    assert alive(running.pid) == []
+    assert not (folder / "y.zarr").exists()

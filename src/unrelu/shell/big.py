@@ -32,7 +32,6 @@ from unrelu.loop.rows_bar import NoRows, RowLines, Rows, RowsBar
 from unrelu.results.completion import Completion
 from unrelu.results.written import Filled, write_filled
 from unrelu.shell.answer import Answer
-from unrelu.shell.cluster import held_if_there_is_room
 from unrelu.shell.common import Watched, distinct
 from unrelu.shell.options import checked_size
 from unrelu.shell.outputs import Outputs
@@ -138,7 +137,7 @@ class Scale:
             if how.layout == "edges":
                 raise InputError(f"{file} cannot be an edge list; expected text, .xlsx or .parquet, so convert it")
             opened = open_zarr(file)
-            return ZarrSource(opened) if self.dask is None else held_if_there_is_room(DaskSource(opened))
+            return ZarrSource(opened) if self.dask is None else DaskSource(opened)
         if self.dask is not None:
             raise InputError(f"--dask is for .zarr, which every worker can read, got {printable(named(file))}; drop it")
         if file == STANDARD or not file.is_file() or not self._wanted(file.stat().st_size):

@@ -187,17 +187,15 @@ def complete_command(
     scale = Scale.said(method, peak_memory, checkpoint, write_all, dask)
     scale.check(files, _paths(file, unknown, truth, limit, limits, weights, noise), as_json, loss)
     how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
-    with connected(scale.dask):
-        brought = scale.read(how, file, files).limited_by(limits, (threshold, seen))
-        wanted = _Wanted(scale, files, seconds, keep_undetermined, fit, pairs, structure, sensitivity, quiet, as_json)
-        said: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter, gaps=gaps) | scale.asked
-        if named is None and brought.rectangular and not wanted.streams(brought):
-            terms = Asked(None, None if threshold is None else limit, seen, unknown, within, False, rng, seconds, loss)
-            return _as_table(brought, terms, said | dict(weights=weights, sigma=sigma, truth=truth, tol=tol), wanted)
-        matrix, doubts = brought.matrix(), _doubts(brought, None if unknown else limit, seen, wanted)
-        asked = said | dict(tol=_rule(method, tol, brought.read, seconds), seen=seen, rng=rng, entry_range=within)
-        asked |= _beside(matrix, brought.read.limits or limit, (weights, noise), unknown, truth)
-        return _finished(brought, (matrix, doubts), named, asked, wanted)
+    brought = scale.read(how, file, files).limited_by(limits, (threshold, seen))
+    wanted = _Wanted(scale, files, seconds, keep_undetermined, fit, pairs, structure, sensitivity, quiet, as_json)
+    said: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter, gaps=gaps) | scale.asked
+    if named is None and brought.rectangular and not wanted.streams(brought):
+        terms = Asked(None, None if threshold is None else limit, seen, unknown, within, False, rng, seconds, loss)
+        return _as_table(brought, terms, said | dict(weights=weights, sigma=sigma, truth=truth, tol=tol), wanted)
+    asked = said | dict(tol=_rule(method, tol, brought.read, seconds), seen=seen, rng=rng, entry_range=within)
+    asked |= _beside(matrix := brought.matrix(), brought.read.limits or limit, (weights, noise), unknown, truth)
+    return _finished(brought, (matrix, _doubts(brought, (unknown, limit), seen, wanted)), named, asked, wanted)
 
 
 @dataclass(frozen=True)
@@ -250,13 +248,14 @@ def _as_table(brought: Brought, terms: Asked, said: dict[str, Any], wanted: _Wan
     return table_completed(brought, wanted.files, terms, quiet=wanted.quiet, as_json=wanted.as_json)
 
 
-def _doubts(brought: Brought, threshold: Any, seen: str, wanted: _Wanted) -> list[str]:
+def _doubts(brought: Brought, absence: tuple[Path | None, Any], seen: str, wanted: _Wanted) -> list[str]:
     """What is probably not meant; of a matrix that is read block by block nobody looks at all entries for that."""
     if wanted.streams(brought):
         if wanted.sensitivity:
             raise InputError("--sensitivity completes a matrix several times, and this one is very large; drop it")
         return []
-    return told(brought, threshold, seen, quiet=wanted.quiet, as_json=wanted.as_json)
+    unknown, threshold = absence
+    return told(brought, None if unknown else threshold, seen, quiet=wanted.quiet, as_json=wanted.as_json)
 
 
 def _finished(
@@ -265,8 +264,9 @@ def _finished(
     """Complete the matrix, write it and say what came out; the exit code."""
     matrix, doubts = about
     files = wanted.files
-    answer, notes = (_streamed if wanted.streams(brought) else _answered)(brought, rank, asked, wanted)
-    files.write(answer, matrix, fit=wanted.fit)
+    with connected(wanted.scale.dask, brought.read.values):
+        answer, notes = (_streamed if wanted.streams(brought) else _answered)(brought, rank, asked, wanted)
+        files.write(answer, matrix, fit=wanted.fit)
     shown = shown_names(matrix.names)
     files.tell(answer, brought.read, doubts + notes, shown, quiet=wanted.quiet, as_json=wanted.as_json)
     return ended(answer.verdict, wanted.quiet)

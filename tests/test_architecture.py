@@ -405,13 +405,59 @@ def test_import_loads_neither_extras_nor_plotting():
     code = (
         "import sys, unrelu; "
         "[getattr(unrelu, name) for name in unrelu.__all__ if not name.endswith('Completer')]; "
-        "late = ('matplotlib', 'pandas', 'torch', 'dask', 'sklearn', 'typer', 'rich', 'numba', 'openpyxl', 'pyarrow', "
-        "'gemmi'); "
+        "late = ('matplotlib', 'pandas', 'torch', 'triton', 'dask', 'distributed', 'zarr', 'sklearn', 'typer', 'rich', "
+        "'numba', 'openpyxl', 'pyarrow', 'gemmi'); "
         "print([name for name in late if name in sys.modules])"
     )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+# Who may know on which machine values are: what reads them, passes over them, and the doors.
+MACHINES = ("torch", "triton", "dask", "distributed")
+HOW_TO_GET_THERE = ("unrelu.scale.engines", "unrelu.scale.devices", "unrelu.results.tensors")
+MAY_KNOW_MACHINES = ("unrelu.data", "unrelu.kernels", "unrelu.shell", *HOW_TO_GET_THERE, *FRONT_DOORS)
+
+
+def machines_named(source):
+    """Machines that code names: in imports, names and attributes, and as words, but not in documents."""
+    for node in ast.walk(ast.parse(source)):
+        said = []
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            said = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
+        elif isinstance(node, ast.Name | ast.Attribute):
+            said = [node.id if isinstance(node, ast.Name) else node.attr]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " not in node.value:
+            said = [node.value]
+        words = {part for text in said for part in re.split(r"[._]|(?<=[a-z])(?=[A-Z])", text)}
+        yield from (word for word in words if word.lower() in MACHINES)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in KNOWN if not name.startswith(MAY_KNOW_MACHINES)))
+def test_solvers_starts_strategies_and_judges_know_of_no_machine(name):
+    assert list(machines_named(KNOWN[name].read_text())) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch",
+        "from dask import delayed",
+        "from unrelu.kernels.dask import Kernel",
+        "X.dask",
+        "is_dask(X)",
+        "DaskKernel(X)",
+        "import_module('torch')",
+        "def f():\n    import distributed",
+    ],
+)
+def test_every_way_of_naming_a_machine_is_seen(source):
+    assert list(machines_named(source))
+
+
+def test_a_document_may_name_a_machine():
+    assert list(machines_named("'''For torch and dask alike.'''\nsource.lazy is None")) == []
 
 
 def fresh(code):

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from unrelu.complete_distances import complete_distances
     from unrelu.complete_rectangular import complete_rectangular
     from unrelu.complete_table import complete_table
+    from unrelu.data.dask_source import DaskSource
     from unrelu.data.limits import Limits
     from unrelu.data.source import Source
     from unrelu.data.zarr_source import ZarrSource
@@ -113,6 +114,7 @@ __all__ = [
     "Comparison",
     "Completion",
     "CompletionWarning",
+    "DaskSource",
     "DetailBelow",
     "Detected",
     "DetectionCurve",
@@ -190,6 +192,7 @@ _HOMES = {
     "complete_distances": "complete_distances",
     "complete_rectangular": "complete_rectangular",
     "complete_table": "complete_table",
+    "data.dask_source": "DaskSource",
     "data.limits": "Limits",
     "data.source": "Source",
     "data.zarr_source": "ZarrSource",

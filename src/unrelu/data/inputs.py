@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from os import PathLike, fspath
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Bools
 from unrelu.base.errors import InputError, positions
+from unrelu.data.dask_source import DaskSource, fetched, is_dask
 from unrelu.data.labels import Axes
 from unrelu.data.mapped import MappedSource, is_mapped
 from unrelu.data.oracle import OracleSource, is_oracle
@@ -23,6 +25,9 @@ __all__ = ["read_mask", "read_table", "read_values", "same_axes", "same_label", 
 
 # What to do about a matrix that is not.
 SQUARE = "; complete_table, complete_rectangular and certify_rectangular take a table of rows by columns"
+
+# A dask array with fewer entries than this is solved here; a larger one is left where it is.
+FEW = 4000**2
 
 # What the labels of a source are labels of.
 SIDE = {"labels": "rows", "column_labels": "columns"}
@@ -49,6 +54,8 @@ def read_values(X: Any) -> tuple[Any, tuple[Any, ...] | None]:
             f"X must be a matrix, got the path {fspath(X)!r}; read it first, as with "
             f"{how}, or run unrelu complete in a shell, which reads files"
         )
+    if is_dask(X) and prod(X.shape) < FEW:
+        X = fetched(X)
     source = _as_source(X)
     if source is not None:
         return source_checked(source), source.labels
@@ -86,6 +93,8 @@ def _as_source(X: Any) -> Source | None:
         return X
     if is_mapped(X):
         return MappedSource(X)
+    if is_dask(X):
+        return DaskSource(X)
     if is_zarr(X):
         return ZarrSource(X)
     if is_tensor(X):
@@ -112,7 +121,7 @@ def _canonical(X: Any) -> Any:
 def read_table(X: Any, least: int = 1) -> tuple[Any, Axes]:
     """The values of a rectangular matrix of so many rows at least, with the labels it has of rows and of columns."""
     rows = columns = None
-    source = None if isinstance(X, Table) else _as_source(X)
+    source = None if isinstance(X, Table) or is_dask(X) else _as_source(X)
     if isinstance(X, Table):
         data, rows, columns = read_values(X.values)[0], X.rows, X.columns
     elif source is not None:

@@ -90,6 +90,25 @@ class ZarrSource(Far):
         expect_shape(block, self.name, rows, cols, self.shape)
         return block.astype(self.dtype, copy=False)
 
+    @property
+    def stored_together(self) -> tuple[int, int]:
+        """Rows and columns of what is one file of the store: a shard, or a chunk."""
+        stored = self._array.shards or self._array.chunks
+        return int(stored[0]), int(stored[1])
+
+    def lacking(self, rows: slice, cols: slice) -> str | None:
+        """The first chunk of a block that the store lacks where this is called; None if all are there."""
+        from zarr.core.sync import sync
+
+        sides = zip((rows, cols), self.stored_together, strict=True)
+        down, right = (range(place.start // size, -(-place.stop // size)) for place, size in sides)
+        for i in down:
+            for j in right:
+                key = self._array.metadata.encode_chunk_key((i, j))
+                if not sync((self._array.store_path / key).exists()):
+                    return str(key)
+        return None
+
     def _ask(self, rows: Place, cols: Place) -> Any:
         sides = [_run(place, length) for place, length in zip((rows, cols), self.shape, strict=True)]
         if all(isinstance(side, slice) for side in sides):

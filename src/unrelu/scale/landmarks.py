@@ -270,7 +270,7 @@ class _Run:
     def _looked(self, found: Found, rows: int) -> None:
         self._advanced(rows)
         if self.kept.due():
-            self.part = found
+            self.part = found if found.done else None
             self._save()
 
     def _advanced(self, rows: int) -> None:

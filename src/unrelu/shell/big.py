@@ -15,6 +15,7 @@ from unrelu.base.arrays import Indices
 from unrelu.base.errors import InputError
 from unrelu.base.interrupts import farewell
 from unrelu.base.printable import printable
+from unrelu.data.dask_source import DaskSource
 from unrelu.data.labels import label_or_position, listed_rows
 from unrelu.data.mapped import MappedSource
 from unrelu.data.source import Source
@@ -64,23 +65,28 @@ class Scale:
         Where what is done is kept.
     write_all : bool
         Whether every entry is to be written however many there are.
+    dask : str or None
+        The cluster that is to do it: the address of a scheduler, or local.
     """
 
     method: str = "auto"
     peak_memory: int | None = None
     checkpoint: Path | None = None
     write_all: bool = False
+    dask: str | None = None
 
     @classmethod
-    def said(cls, method: str, peak_memory: str | None, checkpoint: Path | None, write_all: bool) -> Scale:
+    def said(
+        cls, method: str, peak_memory: str | None, checkpoint: Path | None, write_all: bool, dask: str | None = None
+    ) -> Scale:
         """What the options say together."""
-        for option, value in (("--peak-memory", peak_memory), ("--checkpoint", checkpoint)):
+        for option, value in (("--peak-memory", peak_memory), ("--checkpoint", checkpoint), ("--dask", dask)):
             if value is not None and method not in BY_BLOCKS:
                 raise InputError(
                     f"{option} is for --method {' and --method '.join(BY_BLOCKS)}, got --method {printable(method)}; "
                     "drop one of them"
                 )
-        return cls(method, checked_size("--peak-memory", peak_memory), checkpoint, write_all)
+        return cls(method, checked_size("--peak-memory", peak_memory), checkpoint, write_all, dask)
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -123,14 +129,17 @@ class Scale:
 
     def _wanted(self, size: int) -> bool:
         """Whether a file of so many bytes is to be read block by block."""
-        return size > LARGE or self.method == LANDMARKS or bool(self.asked)
+        return size > LARGE or self.method == LANDMARKS or bool(self.asked) or self.dask is not None
 
     def _opened(self, how: HowToRead, file: Path) -> Source | None:
         """The file as a source, if it can be read block by block and there may be a reason to; None if not."""
         if is_zarr(file):
             if how.layout == "edges":
                 raise InputError(f"{file} cannot be an edge list; expected text, .xlsx or .parquet, so convert it")
-            return ZarrSource(open_zarr(file))
+            opened = open_zarr(file)
+            return ZarrSource(opened) if self.dask is None else DaskSource(opened)
+        if self.dask is not None:
+            raise InputError(f"--dask is for .zarr, which every worker can read, got {printable(named(file))}; drop it")
         if file == STANDARD or not file.is_file() or not self._wanted(file.stat().st_size):
             return None
         if file.suffix.lower() == ".npy":

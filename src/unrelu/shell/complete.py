@@ -23,6 +23,7 @@ from unrelu.results.moved import moved_by_threshold
 from unrelu.shell import options, outputs
 from unrelu.shell.answer import Answer
 from unrelu.shell.big import LANDMARKS, BigAnswer, Scale, watching_rows
+from unrelu.shell.cluster import connected
 from unrelu.shell.common import (
     Square,
     ended,
@@ -171,6 +172,7 @@ def complete_command(
     write_all: outputs.WriteAll = False,
     peak_memory: options.PeakMemory = None,
     checkpoint: options.Checkpoint = None,
+    dask: options.Dask = None,
     pairs: Pairs = "auto",
     structure: Structure = None,
     table: options.AsTable = False,
@@ -182,7 +184,7 @@ def complete_command(
     limit = options.threshold_beside(limits, threshold, no_threshold, seen)
     named, rng, within, noise, seconds = _checked(rank, seed, entry_range, sigma, max_seconds)
     files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot, outliers_out, factor_out)
-    scale = Scale.said(method, peak_memory, checkpoint, write_all)
+    scale = Scale.said(method, peak_memory, checkpoint, write_all, dask)
     scale.check(files, _paths(file, unknown, truth, limit, limits, weights, noise), as_json, loss)
     how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
     brought = scale.read(how, file, files).limited_by(limits, (threshold, seen))
@@ -191,10 +193,9 @@ def complete_command(
     if named is None and brought.rectangular and not wanted.streams(brought):
         terms = Asked(None, None if threshold is None else limit, seen, unknown, within, False, rng, seconds, loss)
         return _as_table(brought, terms, said | dict(weights=weights, sigma=sigma, truth=truth, tol=tol), wanted)
-    matrix, doubts = brought.matrix(), _doubts(brought, None if unknown else limit, seen, wanted)
     asked = said | dict(tol=_rule(method, tol, brought.read, seconds), seen=seen, rng=rng, entry_range=within)
-    asked |= _beside(matrix, brought.read.limits or limit, (weights, noise), unknown, truth)
-    return _finished(brought, (matrix, doubts), named, asked, wanted)
+    asked |= _beside(matrix := brought.matrix(), brought.read.limits or limit, (weights, noise), unknown, truth)
+    return _finished(brought, (matrix, _doubts(brought, (unknown, limit), seen, wanted)), named, asked, wanted)
 
 
 @dataclass(frozen=True)
@@ -247,13 +248,14 @@ def _as_table(brought: Brought, terms: Asked, said: dict[str, Any], wanted: _Wan
     return table_completed(brought, wanted.files, terms, quiet=wanted.quiet, as_json=wanted.as_json)
 
 
-def _doubts(brought: Brought, threshold: Any, seen: str, wanted: _Wanted) -> list[str]:
+def _doubts(brought: Brought, absence: tuple[Path | None, Any], seen: str, wanted: _Wanted) -> list[str]:
     """What is probably not meant; of a matrix that is read block by block nobody looks at all entries for that."""
     if wanted.streams(brought):
         if wanted.sensitivity:
             raise InputError("--sensitivity completes a matrix several times, and this one is very large; drop it")
         return []
-    return told(brought, threshold, seen, quiet=wanted.quiet, as_json=wanted.as_json)
+    unknown, threshold = absence
+    return told(brought, None if unknown else threshold, seen, quiet=wanted.quiet, as_json=wanted.as_json)
 
 
 def _finished(
@@ -262,8 +264,9 @@ def _finished(
     """Complete the matrix, write it and say what came out; the exit code."""
     matrix, doubts = about
     files = wanted.files
-    answer, notes = (_streamed if wanted.streams(brought) else _answered)(brought, rank, asked, wanted)
-    files.write(answer, matrix, fit=wanted.fit)
+    with connected(wanted.scale.dask, brought.read.values):
+        answer, notes = (_streamed if wanted.streams(brought) else _answered)(brought, rank, asked, wanted)
+        files.write(answer, matrix, fit=wanted.fit)
     shown = shown_names(matrix.names)
     files.tell(answer, brought.read, doubts + notes, shown, quiet=wanted.quiet, as_json=wanted.as_json)
     return ended(answer.verdict, wanted.quiet)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unrelu.data.source import Source
+from unrelu.scale.engines.dask import Dask
 from unrelu.scale.engines.protocol import Engine
 from unrelu.scale.engines.threads import Threads
 
@@ -15,4 +16,4 @@ def engine_of(source: Source) -> Engine:
         from unrelu.scale.engines.torch import OnDevice
 
         return OnDevice()
-    return Threads()
+    return Threads() if source.lazy is None else Dask()

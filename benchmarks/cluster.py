@@ -107,7 +107,7 @@ def main():
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster,
         Client(cluster),
     ):
         lazy = persisted(asked.n, asked.rank, 0.1, asked.side)

@@ -31,7 +31,7 @@ def client():
     """Two workers, each a process with one thread."""
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None, silence_logs=50
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):

@@ -43,7 +43,7 @@ def test_a_cluster_of_this_machine(folder):
 
 def test_a_scheduler_that_runs_already(folder):
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     ) as cluster:
         done = unrelu(folder, "x.zarr", "-r", "3", "--method", "landmarks", "--dask", cluster.scheduler_address)
     assert done.returncode == 0, done.stderr

@@ -52,7 +52,7 @@ def connected(address: str | None, source: Any) -> Iterator[None]:
             os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"
             on_leaving(_end_workers)
             with _deaf_children():
-                local = LocalCluster(threads_per_worker=1, dashboard_address=None, silence_logs=quiet)
+                local = LocalCluster(threads_per_worker=1, dashboard_address=":0", silence_logs=quiet)
             place = stack.enter_context(local)
         try:
             stack.enter_context(Client(place, timeout=PATIENCE))

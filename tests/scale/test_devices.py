@@ -1,0 +1,176 @@
+"""On which device a matrix is completed: tensors, ``device=`` and ``finish=``, and what each of them says."""
+
+import numpy as np
+import pytest
+
+import unrelu
+from unrelu.base.errors import InputError
+from unrelu.data.tensor_source import ByBlocks, TensorSource, tensor_checked
+from unrelu.results.tensors import TensorCompletion, in_memory
+from unrelu.scale import devices
+
+torch = pytest.importorskip("torch")
+
+
+def instance(n=60, rank=2, dtype=np.float64, table=False):
+    rng = np.random.default_rng(3)
+    left = rng.standard_normal((n, rank))
+    right = rng.standard_normal((n // 2, rank)) if table else left
+    M = left @ right.T
+    return M, np.where(M >= 0, M, np.nan).astype(dtype)
+
+
+class TestTensors:
+    def test_tensors_in_give_tensors_out(self):
+        M, X = instance()
+        found = unrelu.complete(torch.as_tensor(X), 2, rng=0)
+        assert isinstance(found, TensorCompletion)
+        assert found.factor.dtype == torch.float64
+        assert float((found.matrix() - torch.as_tensor(M)).abs().max()) < 1e-8
+        assert np.array_equal(found.numpy().factor, unrelu.complete(X, 2, rng=0).factor)
+        assert torch.equal(found.filled(), torch.as_tensor(found.numpy().filled()))
+
+    def test_tables_too(self):
+        M, X = instance(table=True)
+        found = unrelu.complete_rectangular(torch.as_tensor(X), 2, rng=0)
+        assert tuple(found.matrix().shape) == M.shape
+        assert float((found.matrix() - torch.as_tensor(M)).abs().max()) < 1e-8
+
+    def test_the_tensor_is_not_changed_and_needs_no_gradient(self):
+        _, X = instance()
+        given = torch.as_tensor(X).requires_grad_()
+        before = given.detach().clone()
+        unrelu.complete(given, 2, rng=0)
+        assert torch.equal(torch.nan_to_num(given.detach()), torch.nan_to_num(before))
+
+    def test_half_precision_is_converted_and_said(self):
+        _, X = instance()
+        with pytest.warns(UserWarning, match=r"half precision, torch\.float16.*computed in float32"):
+            found = tensor_checked(torch.as_tensor(X).to(torch.float16))
+        assert found.dtype == torch.float32
+
+    @pytest.mark.parametrize(
+        ("values", "words"),
+        [
+            (torch.zeros((2, 2), dtype=torch.complex64), "must be real"),
+            (torch.zeros((2, 2), dtype=torch.bool), "is this the mask"),
+            (torch.eye(2).to_sparse(), "must be a dense tensor"),
+        ],
+    )
+    def test_what_holds_no_numbers_is_refused(self, values, words):
+        with pytest.raises(InputError, match=words):
+            unrelu.complete(values, 1)
+
+    def test_integers_become_doubles(self):
+        assert tensor_checked(torch.ones((2, 2), dtype=torch.int32)).dtype == torch.float64
+
+    def test_tensors_on_different_devices(self):
+        _, X = instance()
+        with pytest.raises(InputError, match=r"X and weights must be on one device, got cpu and meta"):
+            unrelu.complete(torch.as_tensor(X), 2, weights=torch.ones((60, 60), device="meta"))
+
+    def test_an_earlier_answer_is_a_start(self):
+        _, X = instance()
+        first = unrelu.complete(torch.as_tensor(X), 2, rng=0)
+        assert in_memory(first) is first.numpy()
+        again = unrelu.complete(torch.as_tensor(X), 2, start=first, method="gauss-newton")
+        assert float((again.matrix() - first.matrix()).abs().max()) < 1e-8
+
+    def test_a_summary_is_what_a_scan_in_memory_finds(self):
+        _, X = instance(70)
+        X[3, 5] = np.nan  # of one half only
+        told = TensorSource(torch.as_tensor(X)).summary()
+        seen = ~np.isnan(X)
+        assert np.array_equal(told.per_row, seen.sum(1))
+        assert np.array_equal(told.per_column, seen.sum(0))
+        assert told.norm == pytest.approx(np.sqrt(np.nansum(X**2)), rel=1e-14)
+        assert (told.low, told.high) == (np.nanmin(X), np.nanmax(X))
+
+
+class TestAsked:
+    def test_cuda_that_is_absent(self, monkeypatch):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        with pytest.raises(InputError, match=r"device='cuda' was asked for, but PyTorch .* sees no CUDA device here"):
+            unrelu.complete(instance()[1], 2, device="cuda")
+
+    def test_a_device_with_too_high_a_number(self, monkeypatch):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+        with pytest.raises(InputError, match="PyTorch sees 2 CUDA devices, counted from 0"):
+            unrelu.complete(instance()[1], 2, device="cuda:2")
+
+    @pytest.mark.parametrize("device", ["gpu", 3.5, "meta"])
+    def test_no_device(self, device):
+        with pytest.raises(InputError, match="device must be 'auto', 'cpu'"):
+            unrelu.complete(instance()[1], 2, device=device)
+
+    def test_without_torch_that_is_said(self, monkeypatch):
+        monkeypatch.setattr(devices, "find_spec", lambda name: None)
+        with pytest.raises(InputError, match=r"needs PyTorch, which is not installed; .*unrelu\[torch\]"):
+            unrelu.complete(instance()[1], 2, device="cuda")
+        assert "for PyTorch is not installed" in unrelu.complete(instance()[1], 2, device="auto").verdict.reason
+
+    def test_auto_says_what_it_chose_and_why(self, monkeypatch):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        found = unrelu.complete(instance()[1], 2, device="auto", rng=0)
+        assert found.verdict.reason.endswith(
+            "device='auto' stayed in memory, for PyTorch sees no CUDA device; by NumPy in float64"
+        )
+        assert found.engine == "NumPy in float64"
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        small = unrelu.complete(instance()[1], 2, device="auto", rng=0)
+        assert "which is quicker below 4000 rows" in small.verdict.reason
+        assert np.array_equal(small.factor, found.factor)
+
+    @pytest.mark.parametrize(("room", "words"), [(1 << 40, "on which the matrix fits"), (1, "by blocks")])
+    def test_auto_takes_a_device_for_large_matrices(self, room, words, monkeypatch):
+        for name, answer in dict(
+            is_available=True, current_device=0, get_device_name="a card", mem_get_info=(room, room)
+        ).items():
+            monkeypatch.setattr(torch.cuda, name, lambda *_, answer=answer: answer)
+        choice = devices.choose("auto", np.broadcast_to(1.0, (4000, 4000)))
+        assert choice.device == torch.device("cuda", 0)
+        assert choice.why.startswith("device='auto' took cuda:0, a card,")
+        assert words in choice.why
+        assert choice.fits == (room > 1)
+
+    def test_finish_is_checked(self):
+        with pytest.raises(InputError, match="finish must be 'float64', or None"):
+            unrelu.complete(instance()[1], 2, finish="float16")
+
+
+class TestFinish:
+    @pytest.mark.parametrize("table", [False, True])
+    def test_single_precision_is_finished_in_double(self, table):
+        M, X = instance(table=table)
+        door = unrelu.complete_rectangular if table else unrelu.complete
+        found = door(X, 2, finish="float64", rng=0)
+        assert found.factor.dtype == np.float64
+        assert np.abs(found.matrix() - M).max() < 1e-10
+
+
+class TestOutOfMemory:
+    def test_blocks_go_there_instead_and_that_is_said(self, monkeypatch):
+        M, X = instance()
+        met = []
+
+        def complete(values, rank=None, **options):
+            met.append(type(values))
+            if len(met) == 1:
+                raise torch.OutOfMemoryError("no room")
+            return unrelu.complete(values, rank, **options)
+
+        monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+        call = devices._Call(complete, X, dict(rank=2, rng=0), table=False)
+        there = devices._There(TensorSource(torch.as_tensor(X)))
+        found = call._solved(there, call.options, None)
+        assert met == [TensorSource, ByBlocks]
+        assert there.why == "cpu ran out of memory, so that blocks went there in each pass"
+        assert np.abs(found.matrix() - M).max() < 1e-8
+
+    def test_a_matrix_that_does_not_fit_goes_there_by_blocks(self):
+        _, X = instance()
+        call = devices._Call(unrelu.complete, X, {}, table=False)
+        there = call._source(devices.Choice(torch.device("meta"), fits=False))
+        assert isinstance(there.values, ByBlocks)
+        assert there.why == "the matrix does not fit on meta, so that blocks go there in each pass"

@@ -18,14 +18,12 @@ from unrelu.kernels.threads import owning_the_cores
 from unrelu.placing.attach import Frame
 from unrelu.scale.arithmetic import Work
 from unrelu.scale.blocks import Asked, Data, Found
+from unrelu.scale.costs import TOGETHER
 from unrelu.scale.engines.protocol import Attached, Looked
 from unrelu.scale.engines.threads import Threads
 from unrelu.scale.rows import AT_ONCE, Placed, Reader, solved
 
 __all__ = ["Dask"]
-
-# So many sums are added up at once, on the workers.
-TOGETHER = 8
 
 
 class Dask:

@@ -1,0 +1,139 @@
+"""What passes and whole completions take on a GPU: the tests first, then the table.
+
+``python benchmarks/gpu.py`` on a machine with CUDA runs the tests of the device kernels on the hardware, and prints
+
+- seconds of a residual-and-gradient pass over those of one read of the matrix at the speed of a copy, with products in
+  full single precision and with products to a thousandth, and how far the gradients are from double precision;
+- seconds of Gauss–Newton from the tailored start, of landmarks with a polishing pass, and of a solve in double
+  precision.
+
+``--device cpu --small`` goes through the same code on any machine, and says nothing about speed.
+"""
+
+import argparse
+import datetime
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import torch
+
+import unrelu
+from unrelu.data.limits import Limits
+from unrelu.data.observations import Observations
+from unrelu.data.tensor_source import TensorSource
+from unrelu.kernels.device.kernel import DeviceKernel
+from unrelu.model.losses import Censored, Observed, OneSided
+
+RANK = 20
+TESTS = ("tests/kernels/test_device.py", "tests/kernels/test_device_tails.py", "tests/kernels/test_fused.py")
+
+
+def planted(n, device, dtype=torch.float32, sigma=0.0):
+    """A matrix of rank 20 on the device, NaN below zero, made by bands: nothing else of its size is there."""
+    generator = torch.Generator(device=device).manual_seed(0)
+    U = torch.randn((n, RANK), generator=generator, device=device, dtype=dtype)
+    X = torch.empty((n, n), device=device, dtype=dtype)
+    for top in range(0, n, 4096):
+        band = slice(top, min(top + 4096, n))
+        X[band] = U[band] @ U.T
+        if sigma:
+            X[band] += sigma * torch.randn((X[band].shape), generator=generator, device=device, dtype=dtype)
+    for top in range(0, n, 4096):  # the same on both sides of the diagonal, to the last digit
+        for left in range(0, top + 1, 4096):
+            rows, cols = slice(top, min(top + 4096, n)), slice(left, min(left + 4096, n))
+            if left < top:
+                X[rows, cols] = X[cols, rows].T
+            else:
+                corner = X[rows, cols].triu()
+                X[rows, cols] = corner + corner.triu(1).T
+    X[X < 0] = torch.nan
+    return U, X
+
+
+def seconds(work, device, repeats=7):
+    """The median, after a first time that compiles."""
+    work()
+    taken = []
+    for _ in range(repeats):
+        _wait(device)
+        began = time.perf_counter()
+        work()
+        _wait(device)
+        taken.append(time.perf_counter() - began)
+    return sorted(taken)[repeats // 2]
+
+
+def _wait(device):
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def passes(n, device):
+    U, X = planted(n, device, sigma=0.1)
+    read = seconds(X.clone, device) / 2
+    print(
+        f"n = {n}: one read at the speed of a copy {1e3 * read:.2f} ms ({X.nbytes / read / 1e12:.2f} TB/s)", flush=True
+    )
+    near = U + 0.05 * torch.randn(U.shape, device=device)
+    observations = Observations(TensorSource(X), Limits(high=0.0))
+    for name, loss in (("observed", Observed()), ("one-sided", OneSided()), ("censored", Censored(0.1))):
+        # The same pass over the same values with factors in double precision, tile by tile.
+        exact = DeviceKernel(Observations(TensorSource(X).in_dtype(np.float64), Limits(high=0.0)), loss)
+        truth = exact.evaluate(near.double().cpu().numpy())[1].tensor
+        for precise in (True, False):
+            kernel = DeviceKernel(observations, loss, precise=precise)
+            factor = kernel.brought(near.cpu().numpy())
+            gradient = kernel.evaluate(factor)[1].tensor.double()
+            error = float((gradient - truth).norm() / truth.norm())
+            taken = seconds(lambda kernel=kernel, factor=factor: kernel.evaluate(factor), device)
+            how = "products in full" if precise else "products to 1e-3"
+            print(
+                f"  {name:10s} {how:18s} {1e3 * taken:8.2f} ms   {taken / read:6.2f} reads   gradient {error:.1e}",
+                flush=True,
+            )
+
+
+def whole(name, n, device, dtype, most, sigma=0.0, **options):
+    """A whole completion of what is on the device already, and how far the fit is from the truth on some rows."""
+    U, X = planted(n, device, dtype, sigma)
+    found = unrelu.complete(X, RANK, rng=0, **options)
+    taken = seconds(lambda: unrelu.complete(X, RANK, rng=0, **options), device, 3)
+    some = torch.arange(0, n, max(1, n // 2000), device=device)
+    left, truth = torch.as_tensor(np.asarray(found.numpy().factor)).to(device, torch.float64), U.double()
+    error = float((left[some] @ left.T - truth[some] @ truth.T).norm() / (truth[some] @ truth.T).norm())
+    print(f"{name}, n = {n}: {taken:.3f} s (asked {most} s), error {error:.1e}", flush=True)
+    print(f"  {found.verdict.reason}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--small", action="store_true", help="sizes that any machine can do")
+    parser.add_argument("--no-tests", action="store_true")
+    asked = parser.parse_args()
+    device = torch.device(asked.device)
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "no GPU"
+    print(f"{datetime.date.today()}, {name}, PyTorch {torch.__version__}, rank {RANK}", flush=True)
+    if not asked.no_tests:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", *TESTS],
+            env=os.environ | {"UNRELU_DEVICE": asked.device},
+            check=False,
+        )
+        print(f"tests on {asked.device}: {'passed' if done.returncode == 0 else 'FAILED'}", flush=True)
+    shrunk = 40 if asked.small else 1
+    for n in (40_000, 100_000):
+        passes(n // shrunk, device)
+    whole("Gauss-Newton from the tailored start", 50_000 // shrunk, device, torch.float32, 0.25, method="gauss-newton",
+          tol=1e-5)  # fmt: skip
+    whole(
+        "landmarks and a polishing pass", 100_000 // shrunk, device, torch.float32, 0.3, sigma=0.1, method="landmarks"
+    )
+    whole("double precision", 20_000 // shrunk, device, torch.float64, 0.2, method="gauss-newton", tol=1e-10)
+
+
+if __name__ == "__main__":
+    main()

@@ -52,9 +52,11 @@ def drawn(rate, path):
     rates = Rates(rate, read=1e9)
     for colour, workers in zip(("tab:blue", "tab:orange", "tab:green"), (10, 100, 1000), strict=True):
         for kind, style in ((Attachment, "-"), (Pass, "--")):
+            if kind is Attachment and workers > 10:
+                continue  # the scheduler is what they wait for, so that all are one line
             taken = [kind(int(n), RANK, 8000, workers, 4).seconds(rates) / 3600 for n in rows]
-            what = "rows attached" if kind is Attachment else "a pass over all"
-            axes[0].loglog(rows, taken, style, color=colour, label=f"{what}, {workers} workers")
+            what = "rows attached, 10 workers or more" if kind is Attachment else f"a pass over all, {workers} workers"
+            axes[0].loglog(rows, taken, style, color="black" if kind is Attachment else colour, label=what)
     axes[0].axhline(24, color="grey", linewidth=0.8)
     axes[0].annotate("a day", (rows[0], 24), xytext=(2, 3), textcoords="offset points", color="grey")
     axes[0].set(xlabel="rows", ylabel="hours", title=f"Time, rank {RANK}, float32")

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from unrelu.base.arrays import Array
 from unrelu.base.tolerances import SPECTRAL_SMALLEST
 from unrelu.data.observations import Observations
-from unrelu.kernels import kernel_for
+from unrelu.kernels.mirrored import MirroredPasses
 from unrelu.kernels.pairs import pair_block
 from unrelu.kernels.symmetric import SymmetricTiles, top_eigenpairs, top_eigenpairs_by_passes
-from unrelu.model.losses import Observed, OneSided
 from unrelu.starts.base import Start, scale_of
 
 # Columns beyond the rank that subspace iteration carries along.
@@ -105,35 +104,7 @@ class Tailored(Filled):
             return super()._top(observations, Y, rank, rng)
         Y = Y.astype(observations.dtype)
         first = rng.standard_normal((observations.size, min(rank + OVERSAMPLED, observations.size)))
-        return top_eigenpairs_by_passes(_TailoredPasses(observations, Y), first.astype(Y.dtype), rank)
-
-
-class _TailoredPasses:
-    """The filled matrix of the tailored start times columns, made of residuals alone, which every kernel knows.
-
-    With q = YYᵀ the residual of the squares on what was seen is S = q − m there and 0 elsewhere. The one-sided loss
-    adds the hinge H, how far q is on the wrong side of the threshold. Where an entry is absent the start has q mirrored
-    to the right side, q − 2H; where it was seen it has m = q − S. So the filled matrix is q − 2(S + H) + S.
-    """
-
-    def __init__(self, observations: Observations, Y: Array) -> None:
-        seen = kernel_for(observations.seen_only, Observed())
-        self._nothing = observations.limits.nothing
-        self._one_sided = None if self._nothing else kernel_for(observations, OneSided())
-        self._seen, self._Y = seen, np.zeros_like(Y) if self._nothing else Y
-        self._Y = seen.brought(self._Y) if hasattr(seen, "brought") else self._Y
-        own = np.arange(observations.size)
-        quiet = ~observations.source.diagonal_seen() & ~observations.told_at(own, own)
-        self._quiet = (np.einsum("ik,ik->i", Y, Y) * quiet).astype(Y.dtype)[:, None]
-
-    def __call__(self, V: Array) -> Array:
-        """Two passes."""
-        found = self._seen.residual_times(self._Y, V)
-        if self._one_sided is None:
-            return -found
-        found = found - 2 * self._one_sided.residual_times(self._Y, V)
-        drawn: Array = found + self._Y @ (self._Y.T @ V)
-        return drawn - self._quiet * V if self._quiet.any() else drawn
+        return top_eigenpairs_by_passes(MirroredPasses(observations, Y), first.astype(Y.dtype), rank)
 
 
 @dataclass(frozen=True)

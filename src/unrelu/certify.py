@@ -29,6 +29,7 @@ from unrelu.proofs.determine import determine, prove_by_stress
 from unrelu.proofs.direct import DataError, bounds_of_zeros
 from unrelu.results.certificate import Certificate, Shortage
 from unrelu.results.completion import Completion
+from unrelu.results.tensors import in_memory
 from unrelu.theory.pattern import as_factor
 
 __all__ = ["certify"]
@@ -95,7 +96,7 @@ def certify(
     if data_error is not None and not (is_number(data_error) and data_error >= 0):
         raise InputError(f"data_error must be a number ≥ 0, or None for the rounding of the data; got {data_error!r}")
     said = dict(threshold=threshold, seen=seen, unknown=unknown, entry_range=entry_range)
-    completion = _completed(X, rank, said, rng)
+    completion = _completed(in_memory(X), rank, said, rng)
     observations = completion.observed()
     known = None if planted is None else as_factor(planted, "planted", observations.size)
     # Two streams: the same seed must not bring back the start of the completion.

@@ -76,6 +76,11 @@ class TestTensors:
         again = unrelu.complete(torch.as_tensor(X), 2, start=first, method="gauss-newton")
         assert float((again.matrix() - first.matrix()).abs().max()) < 1e-8
 
+    def test_a_proof_takes_an_answer_in_tensors(self):
+        _, X = instance()
+        found = unrelu.complete(torch.as_tensor(X), 2, rng=0)
+        assert unrelu.certify(found).verdict == unrelu.certify(found.numpy()).verdict
+
     def test_a_summary_is_what_a_scan_in_memory_finds(self):
         _, X = instance(70)
         X[3, 5] = np.nan  # of one half only

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import Any
 
@@ -83,8 +82,14 @@ def _deaf_children() -> Iterator[None]:
 
 
 def _end_workers() -> None:
-    for child in multiprocessing.active_children():
-        child.kill()
+    """End every process that was started here: also one whose start has just begun, which would complain of its end."""
+    import psutil  # distributed needs it, too
+
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            # Python's helper ends by itself, after it has put away what the others have left.
+            if "resource_tracker" not in " ".join(child.cmdline()):
+                child.kill()
 
 
 def _hold_if_there_is_room(source: DaskSource) -> None:

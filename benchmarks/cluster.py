@@ -3,7 +3,8 @@
 ``python benchmarks/cluster.py`` prints, for n = 20,000 and rank 20 in float32:
 
 - seconds of a pass by two worker processes over those of a pass by two threads, taken in turn, and the median of the
-  ratios: for polishing passes with and without curvature, and for a look at every entry;
+  ratios: for polishing passes with and without curvature, for a look at every entry, and for the passes that a method
+  by name makes: F with its gradient, and a curvature product, of the one-sided loss;
 - the largest difference of what they find;
 - how many bytes the client has received.
 """
@@ -16,7 +17,11 @@ import time
 import numpy as np
 
 from unrelu.data.dask_source import DaskSource
+from unrelu.data.limits import Limits
+from unrelu.data.observations import Observations
 from unrelu.data.source import ArraySource
+from unrelu.kernels import kernel_for
+from unrelu.model.losses import OneSided
 from unrelu.scale.blocks import Asked, Data
 from unrelu.scale.passes import look
 
@@ -97,6 +102,21 @@ def passes(X, lazy, U, repeats):
         print(f"{'':34s} the client received {numbers(found) / 1e6:.1f} MB", flush=True)
 
 
+def named(X, lazy, U, repeats):
+    """The passes of Gauss-Newton; F differs by its rounding."""
+    here, there = (
+        kernel_for(Observations(source, Limits(high=0.0)), OneSided()) for source in (ArraySource(X), DaskSource(lazy))
+    )
+    U = U.astype(np.float32)
+    D = np.random.default_rng(2).standard_normal(U.shape).astype(np.float32)
+    kept = [kernel.evaluate(U)[2] for kernel in (here, there)]
+    compared("F and its gradient", lambda: here.evaluate(U)[1], lambda: there.evaluate(U)[1], repeats, relative)
+    compared(
+        "a curvature product",
+        lambda: here.curvature(U, D, kept[0]), lambda: there.curvature(U, D, kept[1]), repeats, relative,
+    )  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, default=20_000)
@@ -118,6 +138,7 @@ def main():
         )
         print(f"n = {asked.n}, rank {asked.rank}, float32, chunks of {asked.side}; {os.cpu_count()} cores", flush=True)
         passes(X, lazy, U, asked.repeats)
+        named(X, lazy, U, asked.repeats)
 
 
 if __name__ == "__main__":

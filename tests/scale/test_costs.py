@@ -27,7 +27,7 @@ def test_tasks_and_bytes_are_those_of_a_pass(alike, curvature, bands):
     asked = Asked(gradient=True, curvature=curvature, first=True)
     model = Pass(n, rank, side, alike=alike, curvature=curvature)
     made = _Pass(data, (U, U), asked, lazy)
-    keys = [made._sum(number, parts) for number, (_, parts) in enumerate(made._bands())]
+    keys = made.added_up(made.bands())
     kinds = [key[1] for key in made.graph if key[0] == made.name]
     assert len(keys) == model.bands
     assert kinds.count("part") == model.chunks

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["noted", "noting"]
+__all__ = ["SUMS_AT_ONCE", "noted", "noting"]
+
+# Where many machines add up what each has found, so many sums at once, in a tree.
+SUMS_AT_ONCE = 8
 
 _heard: ContextVar[list[str] | None] = ContextVar("engines", default=None)
 

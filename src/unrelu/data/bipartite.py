@@ -89,6 +89,10 @@ class Bipartite(Source):
         """The same values in another precision."""
         return Bipartite(self.table.in_dtype(dtype))
 
+    def in_memory(self) -> Source:
+        """The same values in the memory of this machine."""
+        return Bipartite(self.table.in_memory())
+
     def without(self, rows: Indices, cols: Indices) -> Source:
         """The same without some entries, each given both ways round or one way."""
         mine = (rows < self.cut) & (cols >= self.cut)

@@ -18,10 +18,25 @@ from typing import Any
 from uuid import uuid4
 
 from unrelu.base.budget import checkpoint
+from unrelu.base.engines import SUMS_AT_ONCE
 from unrelu.base.errors import InputError
 from unrelu.data.counted import said
 
-__all__ = ["Key", "failing", "named", "needed", "places_of", "run", "task", "unhurried", "where", "workers"]
+__all__ = [
+    "Key",
+    "Sides",
+    "failing",
+    "memory",
+    "named",
+    "needed",
+    "places_of",
+    "run",
+    "summed",
+    "task",
+    "unhurried",
+    "where",
+    "workers",
+]
 
 # As dask names the parts of an array: a name, and numbers.
 Key = tuple[Any, ...]
@@ -95,6 +110,38 @@ def places_of(sizes: Sequence[int]) -> list[slice]:
         found.append(slice(start, start + int(size)))
         start += int(size)
     return found
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Of which results the part 0 is added up, of which the part 1."""
+
+    numbers: tuple[int, ...]
+
+
+def summed(graph: dict[Key, Any], name: Key, parts: Sequence[tuple[Key, int]], add: Callable[..., Any]) -> Key:
+    """Put a tree of sums into a graph; the key of the last.
+
+    Parameters
+    ----------
+    graph : dict
+    name : key
+        What the keys of the sums begin with.
+    parts : list of (key, side)
+        Results, and which part of each is meant.
+    add : callable
+        Takes :class:`Sides` and results; what it returns is such a result, of which part 0 is the sum.
+    """
+    level = 0
+    while True:
+        above: list[tuple[Key, int]] = []
+        for k in range(0, len(parts), SUMS_AT_ONCE):
+            some, key = parts[k : k + SUMS_AT_ONCE], (*name, level, k // SUMS_AT_ONCE)
+            graph[key] = task(add, Sides(tuple(side for _, side in some)), *(part for part, _ in some))
+            above.append((key, 0))
+        if len(above) == 1:
+            return above[0][0]
+        parts, level = above, level + 1
 
 
 def run(
@@ -192,6 +239,15 @@ def workers() -> int | None:
     """How many workers the cluster has; None if there is no cluster."""
     client: Any = getattr(_scheduler(), "__self__", None)
     return len(client.nthreads()) if hasattr(client, "nthreads") else None
+
+
+def memory() -> int | None:
+    """Bytes that the workers of a cluster may take, together; None where nobody has set a limit."""
+    client: Any = getattr(_scheduler(), "__self__", None)
+    if not hasattr(client, "scheduler_info"):
+        return None
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return sum(worker["memory_limit"] for worker in workers) or None
 
 
 def where() -> str:

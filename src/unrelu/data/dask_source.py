@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from math import lcm
@@ -17,6 +18,7 @@ from unrelu.data.dask_graph import Key, failing, named, needed, places_of, run, 
 from unrelu.data.far import Far
 from unrelu.data.gather import indices_of
 from unrelu.data.source import ArraySource, Place, Source
+from unrelu.data.summary import Summary
 from unrelu.data.zarr_source import ZarrSource, is_zarr
 
 __all__ = ["DaskSource", "fetched", "is_dask"]
@@ -100,6 +102,44 @@ class DaskSource(Far):
             found[np.ix_(at, beside)] = part
         return found
 
+    def at(self, rows: Indices, cols: Indices) -> Array:
+        """Values of single entries: of each chunk that has some of them, those are fetched."""
+        found = np.empty(len(rows), self.dtype)
+        name, graph, places = named("at"), dict(self.lazy.__dask_graph__()), {}
+        for i, mine, down in _split(np.asarray(rows), self.lazy.chunks[0]):
+            for j, some, right in _split(np.asarray(cols)[mine], self.lazy.chunks[1]):
+                graph[name, i, j] = task(_picked_at, (self.lazy.name, i, j), _Some(down[some], right))
+                places[name, i, j] = mine[some]
+        values, _ = run(needed(graph, list(places)), list(places))
+        for mine, one in zip(places.values(), values, strict=True):
+            found[mine] = one
+        return found
+
+    def summary(self) -> Summary:
+        """Counts, norm and ends of all values, found chunk by chunk where they are."""
+        found = self._of_chunks(_summary_of, [(chunk,) for chunk in np.ndindex(*self.lazy.numblocks)])
+        across, down = (np.zeros(length, np.int64) for length in self.shape)
+        sides = [places_of(sizes) for sizes in self.lazy.chunks]
+        for (i, j), one in zip(np.ndindex(*self.lazy.numblocks), found, strict=True):
+            across[sides[0][i]] += one.per_row
+            down[sides[1][j]] += one.per_column
+        ends = min((one.low for one in found), default=np.inf), max((one.high for one in found), default=-np.inf)
+        return Summary(across, down, math.hypot(*(one.norm for one in found)), *ends)
+
+    def symmetric(self) -> bool:
+        """Whether (i, j) was seen exactly if (j, i) was, found where the values are."""
+        count = self.lazy.numblocks[0]
+        pairs = [((i, j), (j, i)) for i in range(count) for j in range(i, count)]
+        return all(self._of_chunks(_mirrored, pairs))
+
+    def _of_chunks(self, function: Any, groups: list[Any]) -> list[Any]:
+        """What a function says of each group of chunks."""
+        name, graph = named(function.__name__.strip("_")), dict(self.lazy.__dask_graph__())
+        for k, chunks in enumerate(groups):
+            graph[name, k] = task(function, *((self.lazy.name, *chunk) for chunk in chunks))
+        keys: list[Key] = [(name, k) for k in range(len(groups))]
+        return run(needed(graph, keys), keys)[0]
+
     def part(self, rows: Indices, cols: Indices) -> Source:
         """Some rows and columns, in the order given: where they are, if they are many."""
         if len(rows) * len(cols) <= FEW:
@@ -122,6 +162,19 @@ class _Some:
 def _picked(values: Array, some: _Some) -> Array:
     found: Array = values[np.ix_(some.rows, some.cols)]
     return found
+
+
+def _picked_at(values: Array, some: _Some) -> Array:
+    found: Array = np.asarray(values)[some.rows, some.cols]
+    return found
+
+
+def _summary_of(values: Array) -> Summary:
+    return Summary.of(np.asarray(values))
+
+
+def _mirrored(here: Array, there: Array) -> bool:
+    return np.array_equal(np.isnan(here), np.isnan(there).T)
 
 
 def _split(index: Indices, sizes: tuple[int, ...]) -> list[tuple[int, Indices, Indices]]:
@@ -169,6 +222,8 @@ def _expect_matrix(array: Any) -> None:
 
 def _aligned(array: Any) -> Any:
     """A square matrix with the same chunks on both sides: a pass takes rows and columns of the factor by them."""
+    filled = tuple(tuple(size for size in sizes if size) or (0,) for sizes in array.chunks)
+    array = array if filled == array.chunks else array.rechunk(filled)  # nothing can be told by an empty chunk
     rows, cols = array.chunks
     if array.shape[0] != array.shape[1] or rows == cols:
         return array

@@ -81,6 +81,11 @@ class Source:
     # The row and column at which blocks of another kind begin, if there are any.
     cut: int | None = None
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether others than this machine's processor go over the values."""
+        return self.device is not None or self.lazy is not None
+
     def exists(self, rows: Place, cols: Place) -> Bools | None:
         """Which entries of a block there are at all; None: all of them."""
         return None
@@ -115,6 +120,10 @@ class Source:
     def in_dtype(self, dtype: Any) -> Source:
         """The same values in another precision."""
         return ArraySource(self.block(*(np.arange(length) for length in self.shape)).astype(dtype))
+
+    def in_memory(self) -> Source:
+        """The same values in the memory of this machine."""
+        return ArraySource(self.block(*(slice(0, length) for length in self.shape)))
 
     def without(self, rows: Indices, cols: Indices) -> Source:
         """The same without the entries (rows[k], cols[k])."""

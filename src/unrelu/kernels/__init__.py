@@ -5,8 +5,9 @@ from __future__ import annotations
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.kernels.capped import CappedKernel
-from unrelu.kernels.compiled import CompiledKernel, can_compile
+from unrelu.kernels.compiled import CompiledKernel
 from unrelu.kernels.general import GeneralKernel
+from unrelu.kernels.in_memory import kernel_in_memory
 from unrelu.kernels.protocol import Kernel, Line
 from unrelu.kernels.tiled import TiledKernel
 from unrelu.model.losses import Loss
@@ -28,7 +29,9 @@ def _quickest(observations: Observations, loss: Loss) -> Kernel:
 
         if known_on_devices(observations, loss):
             return DeviceKernel(observations, loss)
-    limits = loss.heard(observations.limits)
-    if loss.squared and observations.plain and limits.uniform:
-        return TiledKernel(observations, loss)
-    return (CompiledKernel if can_compile(observations, loss) else GeneralKernel)(observations, loss)
+    if observations.source.lazy is not None:
+        from unrelu.kernels.dask import DaskKernel, known_on_clusters
+
+        if known_on_clusters(observations, loss):
+            return DaskKernel(observations, loss)
+    return kernel_in_memory(observations, loss)

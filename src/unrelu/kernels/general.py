@@ -240,28 +240,29 @@ class GeneralKernel:
 
     def line(self, U: Array, D: Array, value: float, slope: float, kept: list[Array]) -> Sampled:
         """Values and slopes of F(U + tD), for all steps of a request in one pass."""
+        bend = float(np.vdot(D, self.curvature(U, D, kept)))
+        return Sampled(value, slope, bend, lambda steps: self.looked(U, D, steps))
+
+    def looked(self, U: Array, D: Array, steps: Sequence[float]) -> tuple[Floats, Floats]:
+        """Values and slopes of F(U + tD) at some steps t, in one pass."""
         V, E = (times_signs(factor, self._signs) for factor in (U, D))
 
-        def look(steps: Sequence[float]) -> tuple[Floats, Floats]:
-            def visit(chunk: list[BothWays]) -> Floats:
-                found = np.zeros((2, len(steps)))
-                for tile, work in working(chunk, self.dtype):
-                    here = U[tile.rows] @ V[tile.cols].T
-                    along = V[tile.rows] @ D[tile.cols].T
-                    along += D[tile.rows] @ V[tile.cols].T
-                    beyond = D[tile.rows] @ E[tile.cols].T
-                    for k, step in enumerate(steps):
-                        np.copyto(work.fit, here + step * along + step**2 * beyond)
-                        found[0, k] += self._cost(tile, work)
-                        moved = float(np.vdot(work.slopes, along + 2 * step * beyond))
-                        found[1, k] += moved / 2 if tile.diagonal else moved
-                return found
+        def visit(chunk: list[BothWays]) -> Floats:
+            found = np.zeros((2, len(steps)))
+            for tile, work in working(chunk, self.dtype):
+                here = U[tile.rows] @ V[tile.cols].T
+                along = V[tile.rows] @ D[tile.cols].T
+                along += D[tile.rows] @ V[tile.cols].T
+                beyond = D[tile.rows] @ E[tile.cols].T
+                for k, step in enumerate(steps):
+                    np.copyto(work.fit, here + step * along + step**2 * beyond)
+                    found[0, k] += self._cost(tile, work)
+                    moved = float(np.vdot(work.slopes, along + 2 * step * beyond))
+                    found[1, k] += moved / 2 if tile.diagonal else moved
+            return found
 
-            values, slopes = added(map_chunks(visit, self._chunks))
-            return values, slopes
-
-        bend = float(np.vdot(D, self.curvature(U, D, kept)))
-        return Sampled(value, slope, bend, look)
+        values, slopes = added(map_chunks(visit, self._chunks))
+        return values, slopes
 
     def weighted(self, weigh: Callable[[PairsSeen], Any]) -> list[Array]:
         """Other weights, in the order of the tiles."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-__all__ = ["TOGETHER", "Attachment", "Pass", "Rates"]
+from unrelu.base.engines import SUMS_AT_ONCE
 
-# So many sums are added up at once, on the workers.
-TOGETHER = 8
+__all__ = ["Attachment", "Pass", "Rates"]
+
 # Bytes of a number of a sum: they are doubles, and counts of 64 bits.
 DOUBLE = 8
 
@@ -79,7 +79,7 @@ class Pass:
         left = self.bands if self.alike else 2 * self.bands - 1
         found: list[int] = []
         while not found or left > 1:
-            left = ceil(left / TOGETHER)
+            left = ceil(left / SUMS_AT_ONCE)
             found.append(left)
         return found
 

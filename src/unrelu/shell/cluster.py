@@ -14,6 +14,7 @@ from unrelu.base.errors import InputError
 from unrelu.base.interrupts import on_leaving
 from unrelu.base.printable import printable
 from unrelu.data.counted import said
+from unrelu.data.dask_graph import memory
 from unrelu.data.dask_source import DaskSource
 
 __all__ = ["LOCAL", "connected"]
@@ -94,9 +95,6 @@ def _end_workers() -> None:
 
 def _hold_if_there_is_room(source: DaskSource) -> None:
     """Keep a matrix on the workers if it takes up to half of their memory; else it is read in every pass."""
-    from distributed import default_client
-
-    workers = default_client().scheduler_info(n_workers=-1)["workers"].values()
-    room = sum(worker["memory_limit"] for worker in workers)
-    if room and source.lazy.nbytes <= SHARE * room:
+    room = memory()
+    if room is not None and source.lazy.nbytes <= SHARE * room:
         source.lazy = source.lazy.persist()

@@ -98,9 +98,8 @@ class Tailored(Filled):
 
     def _top(self, observations: Observations, Y: Array, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """By passes where the values are elsewhere; see :class:`_TailoredPasses`."""
-        far = observations.source.device is not None or observations.source.lazy is not None
         plain = observations.plain and (observations.limits.nothing or observations.limits.uniform)
-        if not (far and plain and observations.limits.unknown is None):
+        if not (observations.source.elsewhere and plain and observations.limits.unknown is None):
             return super()._top(observations, Y, rank, rng)
         Y = Y.astype(observations.dtype)
         first = rng.standard_normal((observations.size, min(rank + OVERSAMPLED, observations.size)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
@@ -12,13 +12,12 @@ import numpy as np
 from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.engines import noted
 from unrelu.base.tolerances import PLACEMENT_SPANNED
-from unrelu.data.dask_graph import Key, named, needed, places_of, run, task, unhurried, where
+from unrelu.data.dask_graph import Key, Sides, named, needed, places_of, run, summed, task, unhurried, where
 from unrelu.data.source import ArraySource, Place, Source
 from unrelu.kernels.threads import owning_the_cores
 from unrelu.placing.attach import Frame
 from unrelu.scale.arithmetic import Work
 from unrelu.scale.blocks import Asked, Data, Found
-from unrelu.scale.costs import TOGETHER
 from unrelu.scale.engines.protocol import Attached, Looked
 from unrelu.scale.engines.threads import Threads
 from unrelu.scale.rows import AT_ONCE, Placed, Reader, solved
@@ -138,14 +137,7 @@ def _looked_at(terms: _Chunk, values: Array, left: Array, right: Array) -> tuple
     return both, None, part.totals
 
 
-@dataclass(frozen=True)
-class _Sides:
-    """Of which chunks the rows (0) are added up, of which the columns (1)."""
-
-    numbers: tuple[int, ...]
-
-
-def _added(sides: _Sides, *parts: Any) -> tuple[Any, ...]:
+def _added(sides: Sides, *parts: Any) -> tuple[Any, ...]:
     """Sums of what several chunks have found of the same rows, in doubles, in their order."""
     first, *others = (part[side] for part, side in zip(parts, sides.numbers, strict=True))
     total = [first[0].copy(), *(part.astype(np.float64) for part in first[1:])]
@@ -197,7 +189,7 @@ class _Pass:
             return every
         return [(i, j) for i, j in every if i == j or ((i + j) % 2 == 0) == (i < j)]
 
-    def _bands(self) -> list[tuple[slice, list[tuple[Key, int]]]]:
+    def bands(self) -> list[tuple[slice, list[tuple[Key, int]]]]:
         """Rows of the factors, and the parts that add up to what is found of them."""
         height, symmetric = len(self.factors[0]), self.data.symmetric
         found: list[tuple[slice, list[tuple[Key, int]]]] = []
@@ -216,11 +208,14 @@ class _Pass:
                 found.append((at, parts))
         return found
 
+    def added_up(self, bands: list[tuple[slice, list[tuple[Key, int]]]]) -> list[Key]:
+        """A tree of sums for each of :meth:`bands`; the keys of the last."""
+        return [summed(self.graph, (self.name, "band", k), parts, _added) for k, (_, parts) in enumerate(bands)]
+
     def found(self, told: Callable[[Key], object]) -> Found:
         """Run it."""
-        bands = self._bands()
-        keys = [self._sum(number, parts) for number, (_, parts) in enumerate(bands)]
-        sums = list(self.entries)
+        bands = self.bands()
+        keys, sums = self.added_up(bands), list(self.entries)
         with owning_the_cores():
             results, _ = run(needed(self.graph, [*sums, *keys]), [*sums, *keys], told)
         size = sum(len(factor) for factor in self.factors[: 1 if self.data.symmetric else 2])
@@ -231,20 +226,6 @@ class _Pass:
             found.add(place, part)
         found.done = len(sums)
         return found
-
-    def _sum(self, number: int, parts: Sequence[tuple[Key, int]]) -> Key:
-        """A tree of sums; the key of the last."""
-        level = 0
-        while True:
-            some = [parts[k : k + TOGETHER] for k in range(0, len(parts), TOGETHER)]
-            above = []
-            for k, group in enumerate(some):
-                key = (self.name, "band", number, level, k)
-                self.graph[key] = task(_added, _Sides(tuple(side for _, side in group)), *(part for part, _ in group))
-                above.append((key, 0))
-            if len(above) == 1:
-                return above[0][0]
-            parts, level = above, level + 1
 
 
 # --- rows against landmarks -------------------------------------------------------------------------------------------

@@ -1,0 +1,20 @@
+"""Which engine is the quickest on this machine for values that it holds or reads."""
+
+from __future__ import annotations
+
+from unrelu.data.observations import Observations
+from unrelu.kernels.compiled import CompiledKernel, can_compile
+from unrelu.kernels.general import GeneralKernel
+from unrelu.kernels.protocol import Kernel
+from unrelu.kernels.tiled import TiledKernel
+from unrelu.model.losses import Loss
+
+__all__ = ["kernel_in_memory"]
+
+
+def kernel_in_memory(observations: Observations, loss: Loss) -> Kernel:
+    """Squares with one limit in packed tiles, the likelihood compiled where numba is; everything else in general."""
+    limits = loss.heard(observations.limits)
+    if loss.squared and observations.plain and limits.uniform:
+        return TiledKernel(observations, loss)
+    return (CompiledKernel if can_compile(observations, loss) else GeneralKernel)(observations, loss)

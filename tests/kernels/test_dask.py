@@ -75,6 +75,12 @@ def near(found, expected, rounding):
     np.testing.assert_allclose(found, expected, rtol=0, atol=rounding * max(np.abs(expected).max(), 1e-300))
 
 
+@pytest.fixture(autouse=True)
+def many_pairs(monkeypatch):
+    """Chunks are not joined where that is not what a test is of."""
+    monkeypatch.setattr(clusters, "LONGEST", 1)
+
+
 def passes_agree(X, kind, threshold, loss):
     here, there = observed(X, kind, threshold), observed(lazily(X), kind, threshold)
     U, D = np.random.default_rng(7).standard_normal((2, here.size, RANK))
@@ -228,9 +234,15 @@ def counting(monkeypatch):
     return came
 
 
-@pytest.mark.parametrize("method", ["gauss-newton", "gradient-descent"])
-@pytest.mark.parametrize("table", [False, True])
-def test_a_whole_completion_is_that_in_memory_and_no_chunk_comes_here(method, table, client, monkeypatch):
+@pytest.mark.parametrize(
+    ("table", "method", "where"),
+    [
+        (False, "gauss-newton", "on 2 workers"),
+        (False, "gradient-descent", "in threads"),
+        (True, "gauss-newton", "in threads"),
+    ],
+)
+def test_a_whole_completion_is_that_in_memory_and_no_chunk_comes_here(table, method, where, client, monkeypatch):
     rng = np.random.default_rng(1)
     U, V = rng.standard_normal((2, 150, 3))
     M = U[:120] @ V.T if table else U @ U.T
@@ -239,12 +251,29 @@ def test_a_whole_completion_is_that_in_memory_and_no_chunk_comes_here(method, ta
     options = dict(rank=3, method=method, start="tailored" if table else U + 0.1 * rng.standard_normal(U.shape))
     one = door(X, **options, rng=0)
     came = counting(monkeypatch)
-    with client.as_current():
-        other = door(DaskSource(da.from_array(X, chunks=60).persist()), **options, rng=0)
+    with client.as_current() if "workers" in where else dask.config.set(scheduler="threads"):
+        other = door(DaskSource(da.from_array(X, chunks=60)), **options, rng=0)
     assert other.verdict.code == one.verdict.code
-    assert np.abs(other.matrix() - M).max() < 1e-5
-    assert other.verdict.reason.endswith("; by dask on 2 workers in float64")
+    assert np.abs(other.matrix() - M).max() < 1e-6
+    assert other.verdict.reason.endswith(f"; by dask {where} in float64")
     assert sum(came) <= X.size  # only to see whether both triangles hold something
+
+
+def test_chunks_are_joined_while_enough_pairs_are_left(monkeypatch):
+    source = lazily(values("alike", None), 5)
+    for longest, least, bands in ((1, 1, 9), (10, 1, 5), (14, 1, 5), (15, 1, 3), (15, 6, 3), (15, 7, 9)):
+        grid = clusters._Grid.of(source, longest, least)
+        assert len(grid.bands) == bands
+        assert len(grid.pairs) == bands * (bands + 1) // 2
+        assert sorted(place for _, places in grid.pairs.values() for place in places) == list(np.ndindex(9, 9))
+    monkeypatch.setattr(clusters, "LONGEST", 15)
+    monkeypatch.setattr(clusters, "PAIRS", 1)
+    X, U = values("not alike", ("above", 0.4)), np.random.default_rng(7).standard_normal((N, RANK))
+    with dask.config.set(scheduler="threads"):
+        kernel = DaskKernel(observed(lazily(X, 5), "not alike", ("above", 0.4)), OneSided())
+        assert len(kernel._kernels) == 6
+        expected = GeneralKernel(observed(X, "not alike", ("above", 0.4)), OneSided()).evaluate(U)
+        near(kernel.evaluate(U)[1], expected[1], ROUNDING)
 
 
 def test_a_method_that_works_on_rows_has_the_matrix_here_and_says_so(monkeypatch):

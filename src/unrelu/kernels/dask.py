@@ -19,7 +19,7 @@ import numpy as np
 
 from unrelu.base.arrays import Array, Floats
 from unrelu.base.engines import noted
-from unrelu.data.dask_graph import Key, memory, named, needed, places_of, run, summed, task, where
+from unrelu.data.dask_graph import Key, memory, named, needed, places_of, run, summed, task, where, workers
 from unrelu.data.observations import Observations
 from unrelu.data.source import Source
 from unrelu.kernels import dask_parts as parts
@@ -32,6 +32,8 @@ __all__ = ["DaskKernel", "known_on_clusters"]
 
 # Of the memory of the workers, kernels may take this share; beyond it they are made anew in each pass.
 SHARE = 0.4
+# So many rows of chunks are joined, if so many pairs are left for each worker.
+LONGEST, PAIRS = 4096, 4
 
 Pair = tuple[int, int]
 
@@ -70,33 +72,36 @@ class DaskKernel:
         self.size, self.dtype = observations.size, observations.dtype
         self.bounded = not loss.heard(observations.limits).nothing
         noted(f"dask {where()} in {self.dtype.name}")
-        self._grid = _Grid.of(observations.source)
+        room = memory()
+        held = room is None or observations.source.lazy.size * (self.dtype.itemsize + 3) / 2 <= SHARE * room
+        self._grid = _Grid.of(observations.source, LONGEST if held else 1, PAIRS * (workers() or 1))
         # What stands for the kernel of each pair in a graph, and the tasks that it needs there.
         self._kernels: dict[Pair, Any] = {}
         self._making: dict[Key, Any] = {}
-        self._make(loss)
+        self._make(loss, held)
 
     def __getstate__(self) -> dict[str, Any]:
         """What workers need of it, who may be sent a function that has it: not the values, nor what stands for them."""
         there = {"_observations", "_kernels", "_making", "_in_memory"}
         return {name: value for name, value in vars(self).items() if name not in there}
 
-    def _make(self, loss: Loss) -> None:
-        """A kernel for each pair of chunks, where they are."""
+    def _make(self, loss: Loss, held: bool) -> None:
+        """A kernel for each pair of bands: where the chunks are, or with the tasks that make them in every pass."""
         lazy, name = self._observations.source.lazy, named("kernel")
         graph: dict[Key, Any] = dict(lazy.__dask_graph__())
         told = replace(self._observations, source=parts.Nowhere(self.size, self.dtype), labels=None, said=None)
         told = replace(told, scanned=replace(self._observations._counts, per_row=np.zeros(0, np.int64)))
         graph[name, "told"] = parts.Told(told, loss, self._observations.source.cut is not None)
-        for pair, chunks in self._grid.pairs.items():
-            graph[name, *pair] = task(parts.made, (name, "told"), *((lazy.name, *chunk) for chunk in chunks))
-        keys = [(name, *pair) for pair in self._grid.pairs]
-        graph, room = needed(graph, keys), memory()
-        if room is not None and lazy.size * (self.dtype.itemsize + 3) / 2 > SHARE * room:
-            self._making, self._kernels = graph, dict(zip(self._grid.pairs, keys, strict=True))
-        else:
-            _, there = run(graph, [], stay=keys)
+        for pair, (chunks, places) in self._grid.pairs.items():
+            keys = [(lazy.name, *place) for place in places]
+            graph[name, *pair] = task(parts.made, (name, "told"), chunks, *keys)
+        made = [(name, *pair) for pair in self._grid.pairs]
+        graph = needed(graph, made)
+        if held:
+            _, there = run(graph, [], stay=made)
             self._kernels = dict(zip(self._grid.pairs, there.values(), strict=True))
+        else:
+            self._making, self._kernels = graph, dict(zip(self._grid.pairs, made, strict=True))
 
     def _begun(self, what: Callable[..., Any], more: Any) -> tuple[str, dict[Key, Any]]:
         """The name and the graph of a pass, so far."""
@@ -106,12 +111,12 @@ class DaskKernel:
     def _pass(self, what: Callable[..., Any], factors: Sequence[Array], kept: Any = None, more: Any = None) -> _Sums:
         """Run something on every kernel, and add up what it says of rows of the factors, and the numbers beside."""
         (name, graph), grid = self._begun(what, more), self._grid
-        for band, place in enumerate(grid.bands):
-            graph[name, "rows", band] = parts.Rows(tuple(factor[place] for factor in factors))
+        # Nearly every worker needs all rows, so they are one task.
+        graph[name, "factors"] = parts.Factors(tuple(factors), grid.bands)
         stay: list[Key] = []
         for a, b in grid.pairs:
-            given = [self._kernels[a, b], (name, "rows", a), *([(name, "rows", b)] if a != b else [])]
             known = [] if kept is None else [kept[a, b]]
+            given = self._kernels[a, b], (name, "factors"), parts.Bands(a, b)
             graph[name, "part", a, b] = task(parts.done, (name, "how"), *given, *known)
             if what is parts.evaluated:  # what is kept is large, and is not to travel with the sums
                 graph[name, "whole", a, b] = graph.pop((name, "part", a, b))
@@ -192,9 +197,9 @@ class DaskKernel:
         name, graph = self._begun(what, more)
         keys: dict[Pair, Key] = {}
         for number, (a, b) in enumerate(self._grid.pairs):
-            graph[name, "here", a, b] = parts.Here(self._grid.bands[a], self._grid.bands[b], number)
+            here = parts.Here(self._grid.bands[a], self._grid.bands[b], number)
             keys[a, b] = (name, "part", a, b)
-            graph[keys[a, b]] = task(what, (name, "how"), self._kernels[a, b], (name, "here", a, b))
+            graph[keys[a, b]] = task(what, (name, "how"), self._kernels[a, b], here)
         return graph, keys
 
     def _visited(self, visit: Callable[..., Any], zeros: Any) -> Any:
@@ -223,43 +228,79 @@ class DaskKernel:
         """The matrix of :meth:`curvature`, of shape (nr, nr): for small problems only."""
         name, graph = self._begun(parts.matrix, None)
         keys: list[Key] = []
+        graph[name, "factors"] = parts.Factors((U,), self._grid.bands)
         for a, b in self._grid.pairs:
-            rows = parts.Rows((np.concatenate([U[place] for place in self._places(a, b)]),))
             known = [] if kept is None else [kept[a, b]]
-            graph[name, "rows", a, b], key = rows, (name, "part", a, b)
-            graph[key] = task(parts.matrix, (name, "how"), self._kernels[a, b], (name, "rows", a, b), *known)
+            given, key = (self._kernels[a, b], (name, "factors"), parts.Bands(a, b)), (name, "part", a, b)
+            graph[key] = task(parts.matrix, (name, "how"), *given, *known)
             keys.append(key)
         with owning_the_cores():
             found, _ = run(graph, keys)
         n, r = U.shape
         whole, columns = np.zeros((n, r, n, r)), np.arange(r)
         for (a, b), matrix in zip(self._grid.pairs, found, strict=True):
-            mine = np.concatenate([np.arange(n)[place] for place in self._places(a, b)])
+            (mine,) = parts.Factors((np.arange(n),), self._grid.bands).of(parts.Bands(a, b))
             whole[np.ix_(mine, columns, mine, columns)] += matrix.reshape(len(mine), r, len(mine), r)
         return whole.reshape(n * r, n * r)
-
-    def _places(self, a: int, b: int) -> list[slice]:
-        """Rows of a pair of bands."""
-        return [self._grid.bands[band] for band in ([a] if a == b else [a, b])]
 
 
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """Bands of rows of the factor, and pairs of bands with the chunks that tell of them."""
+    """Bands of rows of the factor, and pairs of bands with the chunks that tell of them, row by row.
+
+    A band has the rows of a few chunks, if they are small: a task takes a scheduler a millisecond.
+    """
 
     bands: list[slice]
-    pairs: dict[Pair, list[tuple[int, int]]]
+    pairs: dict[Pair, tuple[parts.Chunks, list[Pair]]]
 
     @classmethod
-    def of(cls, source: Source) -> _Grid:
-        """Of a square matrix a chunk goes with its mirror image; of a table each chunk is alone."""
-        down, right = (places_of(sizes) for sizes in source.lazy.chunks)
-        if source.cut is None:
-            every = [(i, j) for i in range(len(down)) for j in range(i, len(down))]
-            return cls(down, {(i, j): [(i, j)] if i == j else [(i, j), (j, i)] for i, j in every})
-        below = [slice(source.cut + place.start, source.cut + place.stop) for place in right]
-        tables = {(i, len(down) + j): [(i, j)] for i in range(len(down)) for j in range(len(right))}
-        return cls(down + below, tables)
+    def of(cls, source: Source, longest: int, pairs: int) -> _Grid:
+        """Of a square matrix chunks go with their mirror images; of a table they are alone.
+
+        Parameters
+        ----------
+        source : Source
+        longest : int
+            Chunks are joined up to so many rows,
+        pairs : int
+            if so many pairs are left.
+        """
+        sides = [places_of(sizes) for sizes in source.lazy.chunks]
+        joined = [_joined(places, longest) for places in sides]
+        one = source.cut is None
+        if (len(joined[0]) * (len(joined[0]) + 1) // 2 if one else len(joined[0]) * len(joined[1])) < pairs:
+            joined = [[[k] for k in range(len(places))] for places in sides]
+        down, right = (
+            [slice(places[some[0]].start, places[some[-1]].stop) for some in groups]
+            for places, groups in zip(sides, joined, strict=True)
+        )
+        found: dict[Pair, tuple[parts.Chunks, list[Pair]]] = {}
+        for a, above in enumerate(joined[0]):
+            for b, beside in enumerate(joined[1]):
+                if one and b < a:
+                    continue
+                chunks = [(i, j) for i in above for j in beside]
+                chunks += [(j, i) for j in beside for i in above] if one and a != b else []
+                pair = (a, b) if one else (a, len(down) + b)
+                found[pair] = parts.Chunks(len(above), len(beside), one and a != b), chunks
+        below = (
+            []
+            if one
+            else [slice(int(source.cut or 0) + place.start, int(source.cut or 0) + place.stop) for place in right]
+        )
+        return cls(down + below, found)
+
+
+def _joined(places: list[slice], longest: int) -> list[list[int]]:
+    """Pieces that lie beside each other, as many together as have no more rows than that."""
+    found: list[list[int]] = []
+    for k, place in enumerate(places):
+        if found and place.stop - places[found[-1][0]].start <= longest:
+            found[-1].append(k)
+        else:
+            found.append([k])
+    return found
 
 
 @dataclass(frozen=True, eq=False)

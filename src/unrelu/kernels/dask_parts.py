@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,11 +20,14 @@ from unrelu.kernels.tiles import added
 from unrelu.model.losses import Loss
 
 __all__ = [
+    "Bands",
+    "Chunks",
+    "Factors",
+    "Held",
     "Here",
     "How",
     "Kept",
     "Nowhere",
-    "Rows",
     "Told",
     "bent",
     "constant",
@@ -85,11 +88,64 @@ class How:
     more: Any
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """A band of rows of some factors."""
+# A scheduler brings tasks to what is large, and asks for that as Python does: an object of ours is small to it unless
+# it says what it holds. It would send kernels from worker to worker.
 
-    factors: tuple[Array, ...]
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The kernel of a pair, and about how many bytes it has."""
+
+    kernel: Any
+    size: int
+
+    def __sizeof__(self) -> int:
+        return self.size
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """How many chunks a block has, below and beside each other; and whether those of the opposite block follow."""
+
+    down: int
+    right: int
+    opposite: bool
+
+    def joined(self, chunks: Sequence[Any]) -> list[Array]:
+        """The block, and the opposite one."""
+        blocks = [np.asarray(chunk) for chunk in chunks]
+        whole = self.down * self.right
+        first = [blocks[k * self.right : (k + 1) * self.right] for k in range(self.down)]
+        second = [blocks[whole + k * self.down : whole + (k + 1) * self.down] for k in range(self.right)]
+        return [
+            rows[0][0] if whole == 1 else np.block(rows) for rows in ([first, second] if self.opposite else [first])
+        ]
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Two bands of rows, or one and the same."""
+
+    first: int
+    second: int
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Some factors, and the bands of their rows."""
+
+    factors: tuple[Any, ...]
+    bands: list[slice]
+
+    def __sizeof__(self) -> int:
+        return _bytes_of(self.factors)
+
+    def of(self, pair: Bands) -> list[Any]:
+        """Rows of two bands, one below the other."""
+        one, other = (self.bands[band] for band in (pair.first, pair.second))
+        if one == other:
+            return [factor[one] for factor in self.factors]
+        return [np.concatenate([factor[one], factor[other]]) for factor in self.factors]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +153,16 @@ class Kept:
     """What the kernel of a pair has kept of a pass."""
 
     value: Any
+
+    def __sizeof__(self) -> int:
+        return _bytes_of(self.value)
+
+
+def _bytes_of(value: Any) -> int:
+    """Of arrays, inside lists and tuples too."""
+    if isinstance(value, list | tuple):
+        return sum(_bytes_of(one) for one in value)
+    return int(getattr(value, "nbytes", 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,35 +201,36 @@ class _Placed:
         return self.rows == self.cols
 
 
-def made(told: Told, here: Any, there: Any = None) -> Any:
-    """The kernel of a chunk, or of two opposite ones; in the unit of the whole matrix, which follows from its norm."""
+def made(told: Told, chunks: Chunks, *values: Any) -> Held:
+    """The kernel of a block, or of two opposite ones; in the unit of the whole matrix, which follows from its norm."""
     unhurried()
-    source: Source = ArraySource(np.asarray(here))
+    here, *there = chunks.joined(values)
+    source: Source = ArraySource(here)
     if told.table:
         source = Bipartite(source)
-    elif there is not None:
-        source = _Opposite(np.asarray(here), np.asarray(there))
+    elif there:
+        source = _Opposite(here, *there)
     with owning_the_cores():
-        return kernel_in_memory(replace(told.observations, source=source), told.loss)
+        kernel = kernel_in_memory(replace(told.observations, source=source), told.loss)
+    return Held(kernel, _bytes_of([here, *there]))  # packed, with marks beside the values, about as many
 
 
 # --- a pass of one pair -----------------------------------------------------------------------------------------------
 
 
-def done(how: How, kernel: Any, rows: Rows, *others: Any) -> Any:
+def done(how: How, kernel: Held, factors: Factors, pair: Bands, *kept: Kept) -> Any:
     """One pass of one kernel: (product for the first rows, for the second, numbers), and what it keeps, if it does."""
-    beside = [one.factors for one in others if isinstance(one, Rows)]
-    kept = [one.value for one in others if isinstance(one, Kept)]
-    factors = [np.concatenate(parts) for parts in zip(rows.factors, *beside, strict=True)]
+    rows = factors.of(pair)
     with _busy():
-        product, numbers, *found = how.what(_under(how, kernel), how.more, *factors, *kept)
-    height = len(rows.factors[0]) if len(product) else 0
+        product, numbers, *found = how.what(_under(how, kernel), how.more, *rows, *(one.value for one in kept))
+    band = factors.bands[pair.first]
+    height = band.stop - band.start if len(product) else 0
     sent = product[:height], product[height:], np.asarray(numbers, np.float64)
     return (sent, Kept(found[0])) if found else sent
 
 
-def _under(how: How, kernel: Any) -> Any:
-    return kernel.with_loss(how.loss).signed(how.signs)
+def _under(how: How, held: Held) -> Any:
+    return held.kernel.with_loss(how.loss).signed(how.signs)
 
 
 def _busy() -> Any:
@@ -212,30 +279,31 @@ def rows_added(sides: Sides, *parts: Any) -> tuple[Array, Any, Floats]:
     return np.asarray(rows), None, np.asarray(numbers)
 
 
-def matrix(how: How, kernel: Any, rows: Rows, kept: Kept | None = None) -> Floats:
+def matrix(how: How, kernel: Held, factors: Factors, pair: Bands, kept: Kept | None = None) -> Floats:
     """The matrix of the curvature product of a pair."""
+    (rows,) = factors.of(pair)
     with _busy():
-        found: Floats = _under(how, kernel).curvature_matrix(rows.factors[0], None if kept is None else kept.value)
+        found: Floats = _under(how, kernel).curvature_matrix(rows, None if kept is None else kept.value)
     return found
 
 
 # --- visits -----------------------------------------------------------------------------------------------------------
 
 
-def visited(how: How, kernel: Any, here: Here) -> Any:
+def visited(how: How, kernel: Held, here: Here) -> Any:
     """The sum of what a visit returns for the blocks of a pair; or, with zeros to begin with, of what it adds there."""
     visit, zeros = how.more
     with _busy():
-        kernel = _under(how, kernel)
+        its = _under(how, kernel)
         if zeros is None:
-            return (kernel.total(lambda pairs: visit(_Placed.of(pairs, here))),)
-        return (kernel.gather(lambda pairs, into: visit(_Placed.of(pairs, here), into), zeros),)
+            return (its.total(lambda pairs: visit(_Placed.of(pairs, here))),)
+        return (its.gather(lambda pairs, into: visit(_Placed.of(pairs, here), into), zeros),)
 
 
-def weighed(how: How, kernel: Any, here: Here) -> Kept:
+def weighed(how: How, kernel: Held, here: Here) -> Kept:
     """Weights of the blocks of a pair."""
     with _busy():
-        return Kept(kernel.weighted(lambda pairs: how.more(_Placed.of(pairs, here))))
+        return Kept(_under(how, kernel).weighted(lambda pairs: how.more(_Placed.of(pairs, here))))
 
 
 def moved(_: Sides, *parts: Any) -> Any:

@@ -3,8 +3,10 @@
     python benchmarks/fused_report.py            # ranks 20 and 32, single precision
     python benchmarks/fused_report.py --double   # also with factors in double precision
 
-Registers of a thread, bytes that did not fit into them, shared memory of a program, and how many programs that leaves
-room for on a multiprocessor; "matrix" is the kind of matrix instruction that the pass was made with.
+Registers of a thread, bytes that did not fit into them and how often a tile that lies inside goes for them, shared
+memory of a program, and how many programs that leaves room for on a multiprocessor; "matrix" is the kind of matrix
+instruction that the pass was made with, and "issued" the cycles that a multiprocessor takes to issue the instructions
+of 64 × 64 entries that lie inside: no pass is quicker than that.
 """
 
 import argparse
@@ -13,37 +15,47 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import torch
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from unrelu.kernels.device import fused, fused_passes
+from unrelu.kernels.device import fused, fused_passes, operands
 
 TARGET = GPUTarget("cuda", 90, 32)
 TOOLS = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
 REGISTERS, SHARED, THREADS = 65536, 227 * 1024, 2048
 SAYS = {"nothing": 0, "one-sided": 1, "censored": 2}
+PARTS = ("left_low", "right_low")
 INTEGERS = ("height", "width", "row_stride", "col_stride", "first_row", "first_col")
 NUMBERS = ("inverse", "threshold", "sigma", "step_0", "step_1", "step_2", "step_3")
 
 
-def wide(rank):
-    return max(fused.NARROWEST, triton.next_power_of_2(rank))
+def wide(rank, precise, dtype):
+    """How wide the sides of a fit are, and how their product is made, as for factors of so many columns."""
+    left, _, how = operands.sides((torch.zeros((1, rank), dtype=dtype),) * 2, precise)
+    return left.shape[1], how
 
 
-def source(name, rank, says, precise, dtype):
+def source(name, rank, says, precise, dtype, tuning=None):
     """A pass as it would be launched for a large symmetric matrix whose size is a multiple of 16."""
-    kernel, tuning = getattr(fused_passes, f"{name}_pass"), fused.TUNING[name]
-    single = dtype == "fp32"
+    kernel, tuning = getattr(fused_passes, f"{name}_pass"), tuning or fused.TUNING[name]
+    kind = torch.float32 if dtype == "fp32" else torch.float64
+    (fit, how), (along, along_how), (beyond, beyond_how) = (
+        wide(rank, True, kind), wide(2 * rank, precise or name != "curvature", kind), wide(rank, True, kind)
+    )  # fmt: skip
+    products = fused.ITSELF if dtype != "fp32" else fused.IN_THREE if precise else fused.SHORT
     constants = {
-        "RANK": rank, "WIDE": wide(rank), "ALONG": 2 * rank, "ALONG_WIDE": wide(2 * rank),
-        "TIMES": rank, "TIMES_WIDE": wide(rank), "BEYOND": rank, "BEYOND_WIDE": wide(rank),
-        "TRIANGLE": True, "SAYS": SAYS[says], "BELOW": True, "STEPS": 4, "TILE": tuning.tile, "SHARES": tuning.shares,
-        "FIT": "tf32x3" if single else "ieee", "PRODUCTS": ("tf32x3" if precise else "tf32") if single else "ieee",
-        "quiet": None, "col_stride": 1,
+        "WIDE": fit, "FIT": how, "ALONG_WIDE": along, "ALONG_FIT": along_how,
+        "BEYOND_WIDE": beyond, "BEYOND_FIT": beyond_how,
+        "TIMES": rank, "TIMES_WIDE": operands.width_of(rank), "PRODUCTS": products,
+        "TRIANGLE": True, "INSIDE": True, "SAYS": SAYS[says], "BELOW": True, "STEPS": 4,
+        "TILE": tuning.tile, "SHARES": tuning.shares, "quiet": None, "col_stride": 1,
     }  # fmt: skip
+    if products != fused.IN_THREE:
+        constants |= dict.fromkeys(PARTS)
     if name == "curvature" and says == "nothing":
-        constants |= {"left": None, "right": None}
+        constants |= {"left": None, "right": None, "WIDE": 0}
     constants = {key: value for key, value in constants.items() if key in kernel.arg_names}
     signature, attributes = {}, {}
     for place, argument in enumerate(kernel.arg_names):
@@ -64,21 +76,38 @@ def source(name, rank, says, precise, dtype):
 def taken(name, rank, says, precise, dtype):
     """Registers, spilt bytes, shared memory, programs to a multiprocessor, and matrix instructions."""
     made, tuning = source(name, rank, says, precise, dtype)
-    options = {"num_warps": tuning.warps, "num_stages": tuning.stages, "enable_fp_fusion": True}
+    options = {
+        "num_warps": tuning.warps, "num_stages": tuning.stages, "maxnreg": tuning.registers, "enable_fp_fusion": True,
+    }  # fmt: skip
     found = triton.compile(made, target=TARGET, options=options)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pass.cubin"
         path.write_bytes(found.asm["cubin"])
         told = subprocess.run([TOOLS / "cuobjdump", "-res-usage", path], capture_output=True, text=True, check=True)
         code = subprocess.run([TOOLS / "cuobjdump", "-sass", path], capture_output=True, text=True, check=True).stdout
+    loop = shortest_loop(code)
     usage = dict(re.findall(r"(REG|STACK|LOCAL):(\d+)", told.stdout))
     registers = int(usage["REG"])
-    spilt = len(re.findall(r"\b(?:LDL|STL)\b", code))
+    spilt = len(re.findall(r"\b(?:LDL|STL)\b", "\n".join(loop)))
     shared, threads = found.metadata.shared, 32 * tuning.warps
     room = min(REGISTERS // (registers * threads), SHARED // max(shared + 1024, 1), THREADS // threads)
     matrix = [kind for kind in ("HGMMA", "HMMA", "DMMA") if re.search(rf"\b{kind}\b", code)]
     wide_loads = len(re.findall(r"LDG\.E\.128|LDG\.E\.\S*128|LDGSTS\S*128", code))
-    return registers, int(usage["STACK"]), spilt, shared, room, "+".join(matrix) or "none", wide_loads
+    issued = round(len(loop) * tuning.warps / 4 * 4096 / tuning.tile**2)
+    return registers, int(usage["STACK"]), spilt, shared, room, "+".join(matrix) or "none", wide_loads, issued
+
+
+def shortest_loop(code):
+    """The instructions of the loop over tiles that lie inside; that over the others is longer."""
+    lines = [(int(m[1], 16), m[2]) for m in re.finditer(r"/\*([0-9a-f]{4,})\*/\s+(.*?);", code)]
+    at = {address: k for k, (address, _) in enumerate(lines)}
+    loops = []
+    for k, (_, words) in enumerate(lines):
+        back = re.search(r"\bBRA\b.* 0x([0-9a-f]+)", words)
+        first = at.get(int(back[1], 16), k) if back else k
+        if k - first > 150:  # shorter ones wait for loads
+            loops.append([words for _, words in lines[first : k + 1]])
+    return min(loops, key=len)
 
 
 def cases(double):
@@ -101,17 +130,22 @@ def main():
     parser.add_argument("--double", action="store_true")
     parser.add_argument("--only", default="", help="passes whose line contains this")
     options = parser.parse_args()
-    print("pass       rank unseen     products type  registers stack spills shared programs matrix 16-byte loads")
+    print(
+        "pass       rank unseen     products type  registers stack spills shared programs matrix 16-byte loads issued"
+    )
     for name, rank, says, precise, dtype in cases(options.double):
         words = f"{name:<10} {rank:>4} {says:<10} {'3×TF32' if precise else '1×TF32':<8} {dtype}"
         if options.only not in words:
             continue
         try:
-            registers, stack, spilt, shared, room, matrix, loads = taken(name, rank, says, precise, dtype)
+            registers, stack, spilt, shared, room, matrix, loads, issued = taken(name, rank, says, precise, dtype)
         except Exception as error:
             print(f"{words}  {type(error).__name__}: {str(error).splitlines()[0][:80] if str(error) else ''}")
             continue
-        print(f"{words}  {registers:>9} {stack:>5} {spilt:>6} {shared:>6} {room:>8} {matrix:>6} {loads:>5}", flush=True)
+        print(
+            f"{words}  {registers:>9} {stack:>5} {spilt:>6} {shared:>6} {room:>8} {matrix:>6} {loads:>13} {issued:>6}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

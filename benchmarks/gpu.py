@@ -4,8 +4,12 @@
 
 - seconds of a residual-and-gradient pass over those of one read of the matrix at the speed of a copy, with products in
   full single precision and with products to a thousandth, and how far the gradients are from double precision;
+- the same of a curvature product as directions ask for it;
 - seconds of Gauss–Newton from the tailored start, of landmarks with a polishing pass, and of a solve in double
   precision.
+
+``--tune`` tries layouts of the fused passes instead, and prints how long each takes: the best of them belongs into
+``TUNING`` of ``fused.py``.
 
 ``--device cpu --small`` goes through the same code on any machine, and says nothing about speed.
 """
@@ -16,6 +20,7 @@ import os
 import subprocess
 import sys
 import time
+from itertools import product
 
 import numpy as np
 import torch
@@ -90,10 +95,44 @@ def passes(n, device):
             error = float((gradient - truth).norm() / truth.norm())
             taken = seconds(lambda kernel=kernel, factor=factor: kernel.evaluate(factor), device)
             how = "products in full" if precise else "products to 1e-3"
+            asked = (2.7 if precise else 1.8) * (2 if name == "censored" else 1)
             print(
-                f"  {name:10s} {how:18s} {1e3 * taken:8.2f} ms   {taken / read:6.2f} reads   gradient {error:.1e}",
+                f"  {name:10s} {how:18s} {1e3 * taken:8.2f} ms   {taken / read:6.2f} reads (asked {asked})   "
+                f"gradient {error:.1e}",
                 flush=True,
             )
+        kept, along = kernel.evaluate(factor)[2], kernel.brought(torch.randn(U.shape, device=device).cpu().numpy())
+        taken = seconds(lambda k=kernel, f=factor, d=along, w=kept: k.curvature_roughly(f, d, w), device)
+        print(f"  {name:10s} curvature product  {1e3 * taken:8.2f} ms   {taken / read:6.2f} reads", flush=True)
+
+
+def tuned(n, device):
+    """Every layout that may be worth it, for the passes that take the time."""
+    from unrelu.kernels.device import fused
+
+    U, X = planted(n, device, sigma=0.1)
+    read = seconds(X.clone, device) / 2
+    print(f"n = {n}: one read at the speed of a copy {1e3 * read:.2f} ms", flush=True)
+    observations, usual = Observations(TensorSource(X), Limits(high=0.0)), dict(fused.TUNING)
+    for name, loss in (("one-sided", OneSided()), ("censored", Censored(0.1))):
+        for precise in (True, False):
+            kernel = DeviceKernel(observations, loss, precise=precise)
+            factor = kernel.brought(U.cpu().numpy())
+            kept = kernel.evaluate(factor)[2]
+            for stages, shares, registers in product((1, 2), (1, 2, 4, 8), (None, 168, 128)):
+                layout = fused.Tuning(shares=shares, stages=stages, registers=registers)
+                fused.TUNING |= {"slopes": layout, "curvature": layout}
+                for what, work in {
+                    "gradient": lambda k=kernel, f=factor: k.evaluate(f),
+                    "curvature": lambda k=kernel, f=factor, w=kept: k.curvature(f, f, w),
+                }.items():
+                    try:
+                        taken = f"{seconds(work, device, 3) / read:6.2f} reads"
+                    except Exception as error:
+                        taken = type(error).__name__
+                    how = "full" if precise else "short"
+                    print(f"  {what:9s} {name:10s} {how:5s} {layout}: {taken}", flush=True)
+    fused.TUNING |= usual
 
 
 def whole(name, n, device, dtype, most, sigma=0.0, **options):
@@ -113,10 +152,14 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--small", action="store_true", help="sizes that any machine can do")
     parser.add_argument("--no-tests", action="store_true")
+    parser.add_argument("--tune", action="store_true", help="try layouts of the fused passes")
     asked = parser.parse_args()
     device = torch.device(asked.device)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "no GPU"
     print(f"{datetime.date.today()}, {name}, PyTorch {torch.__version__}, rank {RANK}", flush=True)
+    if asked.tune:
+        tuned(40_000 // (40 if asked.small else 1), device)
+        return
     if not asked.no_tests:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *TESTS],
@@ -130,7 +173,13 @@ def main():
     whole("Gauss-Newton from the tailored start", 50_000 // shrunk, device, torch.float32, 0.25, method="gauss-newton",
           tol=1e-5)  # fmt: skip
     whole(
-        "landmarks and a polishing pass", 100_000 // shrunk, device, torch.float32, 0.3, sigma=0.1, method="landmarks"
+        "landmarks and a polishing pass",
+        100_000 // shrunk,
+        device,
+        torch.float32,
+        0.3,
+        sigma=0.1,
+        method=unrelu.Landmarks(passes=1),
     )
     whole("double precision", 20_000 // shrunk, device, torch.float64, 0.2, method="gauss-newton", tol=1e-10)
 

@@ -74,8 +74,9 @@ class Kernel(Protocol):
     F(U) = Σ cost((UUᵀ)_ij) over all ordered pairs (i, j). A kernel of one's own has these methods, and enters by
     ``complete(…, kernel=Own)``, which calls ``Own(observations, loss)``.
 
-    One more is optional: ``signed(signs)`` returns the same kernel for the fit USUᵀ with S = diag(signs), signs of ±1,
-    in the place of UUᵀ, in every pass: F(U) = Σ cost((USUᵀ)_ij), its gradient is the matrix of slopes times US, the
+    Two more are optional: ``curvature_roughly(U, D, kept)`` is :meth:`curvature` to as few digits as a direction needs,
+    where that is quicker; and ``signed(signs)`` returns the same kernel for the fit USUᵀ with S = diag(signs), signs of
+    ±1, in the place of UUᵀ, in every pass: F(U) = Σ cost((USUᵀ)_ij), its gradient is the matrix of slopes times US, the
     curvature product (W ∘ (USDᵀ + DSUᵀ)) US with the curvatures W, and the line that of (U + tD) S (U + tD)ᵀ;
     ``residual_times(U, V)`` is the matrix of slopes there times V as it is. Indefinite matrices need it; the kernels of
     this package have it.

@@ -237,8 +237,10 @@ class PSDProblem:
         return misfit
 
     def curvature(self, point: Point, D: Array) -> Array:
-        """Gauss–Newton product ½JᵀJ D = (S ∘ (UDᵀ + DUᵀ)) U; ⟨D, ·⟩ is ½‖(UDᵀ + DUᵀ)_Ω‖_F²."""
-        return self.kernel.curvature(point.factor, D, self._kept(point))
+        """Gauss–Newton product ½JᵀJ D = (S ∘ (UDᵀ + DUᵀ)) U; ⟨D, ·⟩ is ½‖(UDᵀ + DUᵀ)_Ω‖_F². For directions."""
+        product = getattr(self.kernel, "curvature_roughly", self.kernel.curvature)
+        found: Array = product(point.factor, D, self._kept(point))
+        return found
 
     def curvature_matrix(self, point: Point, *, whole: bool = False) -> NDArray[np.float64]:
         """The matrix of :meth:`curvature`, or of the ``whole`` Hessian, of shape (nr, nr): for small problems."""

@@ -1,8 +1,7 @@
 """Passes over a region in one kernel each: the matrix is read once, and nothing of its size is written.
 
-Products of single-precision numbers are made of three products of their 11-bit parts where a fit is made, so that it is
-right to single precision. Unless a pass is to be ``precise``, those of slopes with factors are made of one: right to a
-thousandth of themselves, which shrinks with the slopes.
+The product of a fit is right to single precision, by parts of its factors. Unless a pass is to be ``precise``, those of
+slopes with factors are right to a thousandth of themselves, which shrinks with the slopes.
 """
 
 from __future__ import annotations
@@ -13,36 +12,38 @@ from typing import TYPE_CHECKING, Any
 import torch
 import triton
 
+from unrelu.kernels.device import plain
 from unrelu.kernels.device.fused_passes import curvature_pass, quartic_pass, slopes_pass, steps_pass
+from unrelu.kernels.device.operands import Pair, padded, parts, sides, width_of
 
 if TYPE_CHECKING:
     from unrelu.kernels.device.region import Cost, Region
 
-__all__ = ["TUNING", "Tuning", "can_fuse", "curvature", "quartic", "slopes", "steps"]
+__all__ = ["TUNING", "Tuning", "curvature", "quartic", "slopes", "steps"]
 
-# Matrix units take no product narrower than this.
-NARROWEST = 16
 STEPS_AT_ONCE = 4
-Pair = tuple[torch.Tensor, torch.Tensor]
+# There is room for tiles of factors with so many columns and of products with so many. Others are not fused.
+WIDEST_FACTOR, WIDEST_PRODUCT = 128, 64
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """How a pass is laid out: rows and columns of a tile, programs to a block of rows, warps, loads on the way."""
+    """How a pass is laid out: rows and columns of a tile, programs to a block of rows, warps, loads on the way.
+
+    And how many registers a thread may have; None: as many as it wants.
+    """
 
     tile: int = 64
     shares: int = 4
     warps: int = 4
-    stages: int = 2
+    stages: int = 1
+    registers: int | None = None
 
 
 # By the name of the pass.
 TUNING = {"slopes": Tuning(), "curvature": Tuning(), "quartic": Tuning(), "steps": Tuning(warps=8)}
-
-
-def can_fuse(dtype: torch.dtype) -> bool:
-    """Whether there are fused passes with factors of this precision; in double precision they are not fast."""
-    return dtype in (torch.float32, torch.float64)
+# How products with factors are made: by the first eleven bits, by all in three products, or by the unit itself.
+SHORT, IN_THREE, ITSELF = 1, 3, 0
 
 
 def slopes(
@@ -53,19 +54,22 @@ def slopes(
     Returns
     -------
     sums : Tensor
-        Σ z² of seen entries (and of unseen ones under squares), Σ −log Φ, Σ t h and Σ t²h(h + t) of unseen ones under
-        the likelihood, and how many were seen: in double precision, each entry as often as it counts.
+        Σ z² of seen entries (and of unseen ones under squares), and Σ −log Φ, Σ t h and Σ t²h(h + t) of unseen ones
+        under the likelihood: in double precision, each entry as often as it counts.
     rows, cols : Tensor
         Z · times[1] and Zᵀ · times[0].
     """
+    if _too_wide((fit,), times):
+        return plain.slopes(region, cost, fit, times)
     tuning, programs = _laid_out("slopes", region)
-    sums, found = _sums(region, programs, 5), _like(times)
+    sums, found = _sums(region, programs, 4), _like(times)
+    left, right, how = sides(fit, True)
     _launch(
         slopes_pass, region, cost, tuning,
-        {**_named("left right", fit), **_named("left_times right_times", times), **_named("to_rows to_cols", found),
-         "sums": sums, **_widths(RANK=fit, TIMES=times), **_precisions(fit[0].dtype, precise)},
+        {**_named("left right", (left, right)), **_times(times, precise), **_named("to_rows to_cols", found),
+         "sums": sums, "WIDE": left.shape[1], "FIT": how},
     )  # fmt: skip
-    return sums.sum(0), *found
+    return _counted(region, sums.sum(0)), *_cut(region, found, times)
 
 
 def curvature(region: Region, cost: Cost, fit: Pair | None, along: Pair, times: Pair, *, precise: bool = True) -> Pair:
@@ -74,50 +78,63 @@ def curvature(region: Region, cost: Cost, fit: Pair | None, along: Pair, times: 
     Of values only is asked whether they are there, so that they may have another precision than the factors. ``fit``
     is not needed where unseen entries say nothing.
     """
+    if _too_wide((along,) if fit is None else (fit, along), times):
+        return plain.curvature(region, cost, fit, along, times)
     tuning, _ = _laid_out("curvature", region)
     found = _like(times)
-    silent = cost.threshold is None
+    left, right, how = sides(along, precise)
+    # The fit is precise in any case: by it an unseen entry counts or does not.
+    mine, theirs, fit_how = (None, None, how) if cost.threshold is None or fit is None else sides(fit, True)
     _launch(
         curvature_pass, region, cost, tuning,
-        {**_named("left right", (None, None) if silent else fit), **_named("left_along right_along", along),
-         **_named("left_times right_times", times), **_named("to_rows to_cols", found),
-         **_widths(RANK=along if silent else fit, ALONG=along, TIMES=times), **_precisions(along[0].dtype, precise)},
+        {**_named("left right", (mine, theirs)), **_named("left_along right_along", (left, right)),
+         **_times(times, precise), **_named("to_rows to_cols", found),
+         "WIDE": 0 if mine is None else mine.shape[1], "ALONG_WIDE": left.shape[1], "FIT": fit_how, "ALONG_FIT": how},
     )  # fmt: skip
-    return found
+    return _cut(region, found, times)
 
 
-def quartic(region: Region, cost: Cost, fit: Pair, along: Pair, beyond: Pair, *, precise: bool = True) -> torch.Tensor:
+def quartic(region: Region, cost: Cost, fit: Pair, along: Pair, beyond: Pair) -> torch.Tensor:
     """Σ (c L² + 2 z Q), Σ c L Q and Σ c Q² with slopes z and curvatures c of squares at ``fit``."""
+    if _too_wide((fit, along, beyond)):
+        return plain.quartic(region, cost, fit, along, beyond)
     tuning, programs = _laid_out("quartic", region)
     sums = _sums(region, programs, 3)
-    _launch(
-        quartic_pass, region, cost, tuning,
-        {**_line(fit, along, beyond), "sums": sums, **_precisions(fit[0].dtype, precise)},
-    )  # fmt: skip
-    return sums.sum(0)
+    _launch(quartic_pass, region, cost, tuning, {**_line(fit, along, beyond), "sums": sums})
+    return _counted(region, sums.sum(0))
 
 
 def steps(region: Region, cost: Cost, fit: Pair, along: Pair, beyond: Pair, lengths: list[float]) -> torch.Tensor:
-    """Sums after steps along a line: the five of :func:`slopes` at fit + t L + t² Q, and Σ z (L + 2 t Q).
+    """Sums after steps along a line: the four of :func:`slopes` at fit + t L + t² Q, and Σ z (L + 2 t Q).
 
     Returns
     -------
     Tensor
-        Six rows, in double precision; a column for each length.
+        Five rows, in double precision; a column for each length.
     """
+    if _too_wide((fit, along, beyond)):
+        return plain.steps(region, cost, fit, along, beyond, lengths)
     tuning, programs = _laid_out("steps", region)
-    parts = []
+    found, line = [], _line(fit, along, beyond)
     for start in range(0, len(lengths), STEPS_AT_ONCE):
         some = lengths[start : start + STEPS_AT_ONCE]
         sums = _sums(region, programs, 8 * STEPS_AT_ONCE)
-        padded = [*some, *[0.0] * (STEPS_AT_ONCE - len(some))]
+        padded_steps = [*some, *[0.0] * (STEPS_AT_ONCE - len(some))]
         _launch(
             steps_pass, region, cost, tuning,
-            {**_line(fit, along, beyond), "sums": sums, "STEPS": len(some), **_precisions(fit[0].dtype, True),
-             **{f"step_{j}": float(step) for j, step in enumerate(padded)}},
+            {**line, "sums": sums, "STEPS": len(some),
+             **{f"step_{j}": float(step) for j, step in enumerate(padded_steps)}},
         )  # fmt: skip
-        parts.append(sums.sum(0).reshape(STEPS_AT_ONCE, 8)[: len(some), :6].T)
-    return torch.cat(parts, 1) if parts else torch.zeros((6, 0), dtype=torch.float64, device=region.values.device)
+        found.append(sums.sum(0).reshape(STEPS_AT_ONCE, 8)[: len(some), :5].T)
+    if not found:
+        return torch.zeros((5, 0), dtype=torch.float64, device=region.values.device)
+    return _counted(region, torch.cat(found, 1))
+
+
+def _too_wide(factors: tuple[Pair, ...], times: Pair | None = None) -> bool:
+    """Whether tiles of these would not fit into a multiprocessor."""
+    products = 0 if times is None else times[0].shape[1]
+    return products > WIDEST_PRODUCT or max(pair[0].shape[1] for pair in factors) > WIDEST_FACTOR
 
 
 def _laid_out(name: str, region: Region) -> tuple[Tuning, int]:
@@ -141,9 +158,16 @@ def _launch(kernel: Any, region: Region, cost: Cost, tuning: Tuning, arguments: 
             row_stride=values.stride(0), col_stride=values.stride(1),
             first_row=region.first_row, first_col=region.first_col,
             inverse=float(cost.inverse), threshold=float(cost.threshold or 0.0), sigma=float(cost.sigma or 1.0),
-            TRIANGLE=region.triangle, SAYS=says, BELOW=cost.below, TILE=tuning.tile, SHARES=tuning.shares,
-            num_warps=tuning.warps, num_stages=tuning.stages, enable_fp_fusion=True, **arguments,
+            TRIANGLE=region.triangle, INSIDE=region.triangle or quiet is None, SAYS=says, BELOW=cost.below,
+            TILE=tuning.tile, SHARES=tuning.shares,
+            num_warps=tuning.warps, num_stages=tuning.stages, maxnreg=tuning.registers, enable_fp_fusion=True,
+            **arguments,
         )  # fmt: skip
+
+
+def _counted(region: Region, found: torch.Tensor) -> torch.Tensor:
+    """Above a diagonal each entry stands for two: passes have counted it once."""
+    return found * 2 if region.triangle else found
 
 
 def _sums(region: Region, programs: int, places: int) -> torch.Tensor:
@@ -152,34 +176,36 @@ def _sums(region: Region, programs: int, places: int) -> torch.Tensor:
 
 
 def _like(times: Pair) -> Pair:
-    """Where products with factors are added up."""
-    return torch.zeros_like(times[0]), torch.zeros_like(times[1])
+    """Where products with factors are added up: as wide and long as these are padded to."""
+    left, right = (torch.zeros_like(padded(one)) for one in times)
+    return left, right
+
+
+def _cut(region: Region, found: Pair, like: Pair) -> Pair:
+    """What was added up, without what it was padded with."""
+    rows, cols = (_counted(region, one[: len(its), : its.shape[1]]) for one, its in zip(found, like, strict=True))
+    return rows, cols
 
 
 def _named(names: str, pair: Any) -> dict[str, Any]:
     return dict(zip(names.split(), pair, strict=True))
 
 
-def _line(fit: Pair, along: Pair, beyond: Pair) -> dict[str, Any]:
-    """The factors of a line as a kernel wants them."""
-    return {
-        **_named("left right", fit), **_named("left_along right_along", along),
-        **_named("left_beyond right_beyond", beyond), **_widths(RANK=fit, ALONG=along, BEYOND=beyond),
-    }  # fmt: skip
-
-
-def _widths(**factors: Any) -> dict[str, int]:
-    """Ranks, and the powers of two that they are padded to."""
-    found = {}
-    for name, pair in factors.items():
-        rank = pair[0].shape[1]
-        found[name] = rank
-        found["WIDE" if name == "RANK" else f"{name}_WIDE"] = max(NARROWEST, triton.next_power_of_2(rank))
+def _times(times: Pair, precise: bool) -> dict[str, Any]:
+    """Factors that slopes are multiplied with: what matrix units read of them, and the rest if that is asked for."""
+    how = ITSELF if times[0].dtype != torch.float32 else IN_THREE if precise else SHORT
+    found: dict[str, Any] = {"TIMES": times[0].shape[1], "TIMES_WIDE": width_of(times[0].shape[1]), "PRODUCTS": how}
+    for side, factor in zip(("left", "right"), times, strict=True):
+        high, low = (factor, None) if how == ITSELF else parts(factor)
+        found[f"{side}_high"] = padded(high).T.contiguous()
+        found[f"{side}_low"] = padded(low).T.contiguous() if how == IN_THREE and low is not None else None
     return found
 
 
-def _precisions(dtype: torch.dtype, precise: bool) -> dict[str, str]:
-    """How the products of a pass are made."""
-    if dtype == torch.float64:
-        return {"FIT": "ieee", "PRODUCTS": "ieee"}
-    return {"FIT": "tf32x3", "PRODUCTS": "tf32x3" if precise else "tf32"}
+def _line(fit: Pair, along: Pair, beyond: Pair) -> dict[str, Any]:
+    """The factors of a line as a kernel wants them."""
+    found: dict[str, Any] = {}
+    for name, suffix, pair in (("", "", fit), ("ALONG_", "_along", along), ("BEYOND_", "_beyond", beyond)):
+        left, right, found[f"{name}FIT"] = sides(pair, True)
+        found |= {f"left{suffix}": left, f"right{suffix}": right, f"{name}WIDE": left.shape[1]}
+    return found

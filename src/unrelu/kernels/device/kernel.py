@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -170,12 +171,12 @@ class DeviceKernel:
     def evaluate(self, U: Any) -> tuple[Any, ...]:
         """F(U), ∇F(U), what the curvature at U needs to know beside it, and what the loss asks for."""
         there = self.brought(U).tensor
-        (squares, log, once, twice, count), gradient = self._slopes(there, self._with_signs(there))
+        (squares, log, once, twice), gradient = self._slopes(there, self._with_signs(there))
         sigma, value = self._cost.sigma, self._cost.stiffness / 2 * squares
         at = self._cost, there
         if sigma is None:
             return float(value), DeviceArray(gradient), at
-        squares = squares / sigma**2
+        squares, count = squares / sigma**2, self._observations.count
         value += log + count * np.log(sigma)
         sums = np.array([count - squares + once, 2 * squares + twice - once, squares])
         return float(value), DeviceArray(gradient), at, sums
@@ -187,24 +188,34 @@ class DeviceKernel:
 
     def curvature(self, U: Any, D: Any, kept: Any) -> Any:
         """(S ∘ (UDᵀ + DUᵀ)) U with the curvatures S at U."""
+        return self._curvature(U, D, kept, self._precise)
+
+    def curvature_roughly(self, U: Any, D: Any, kept: Any) -> Any:
+        """The same to three digits where that is quicker: a direction needs no more."""
+        return self._curvature(U, D, kept, False)
+
+    def _curvature(self, U: Any, D: Any, kept: Any, precise: bool) -> Any:
         if isinstance(kept, _Weights):
             return self.brought(kept.curvature(np.asarray(U), np.asarray(D)))
-        cost, at = kept
+        # None: nothing counts but what was seen.
+        cost, at = (replace(self._cost, threshold=None), self.brought(U).tensor) if kept is None else kept
         V, along = self._with_signs(self.brought(U).tensor), self.brought(D).tensor
         V, along, at = (self._halved(one) for one in (V, along, at))
-        product = self._bent(cost, at, (torch.cat([V, along], 1), torch.cat([along, V], 1)), V)
+        product = self._bent(cost, at, (torch.cat([V, along], 1), torch.cat([along, V], 1)), V, precise)
         return DeviceArray(product.to(self._like.dtype))
 
     def _halved(self, one: torch.Tensor) -> torch.Tensor:
         return one.to(torch.float32) if self.single else one
 
-    def _bent(self, cost: Cost, at: torch.Tensor, along: tuple[torch.Tensor, ...], V: torch.Tensor) -> torch.Tensor:
+    def _bent(
+        self, cost: Cost, at: torch.Tensor, along: tuple[torch.Tensor, ...], V: torch.Tensor, precise: bool
+    ) -> torch.Tensor:
         product, other = torch.zeros_like(V), self._with_signs(at)
         passes = self._feed.passes(V.dtype)
         for region in self._feed.regions():
             fit = None if cost.threshold is None else self._sides(region, at, other)
             ways, times = self._sides(region, *along), self._sides(region, V, V)
-            rows, cols = passes.curvature(region, cost, fit, ways, times, precise=self._precise)
+            rows, cols = passes.curvature(region, cost, fit, ways, times, precise=precise)
             self._scattered(region, product, rows, cols)
         return product.mul_(cost.stiffness * self._times)
 
@@ -238,7 +249,8 @@ class DeviceKernel:
             found += self.passes.steps(region, self._cost, *parts, list(lengths)).cpu().numpy()
         found *= self._times
         cost, offset = self._cost, 0.0 if self._cost.sigma is None else float(np.log(self._cost.sigma))
-        return cost.stiffness / 2 * found[0] + found[1] + offset * found[4], cost.stiffness * found[5]
+        offset *= self._observations.count
+        return cost.stiffness / 2 * found[0] + found[1] + offset, cost.stiffness * found[4]
 
     # What only error bars and proofs ask, and never in a step of a method: by blocks in memory.
 

@@ -18,8 +18,8 @@ __all__ = ["SUMS", "curvature", "quartic", "slopes", "steps"]
 # Rows and columns of a tile: what a core's cache holds, and what keeps a GPU busy.
 SIDES = {"cpu": 512}
 SIDE = 4096
-# Σ of squares, of −log Φ, of t h and of t²h(h + t) of unseen entries, and how many were seen.
-SUMS = 5
+# Σ of squares, and of −log Φ, of t h and of t²h(h + t) of unseen entries.
+SUMS = 4
 
 Pair = tuple[torch.Tensor, torch.Tensor]
 
@@ -110,7 +110,6 @@ def _entries(tile: _Tile, cost: Cost, fit: torch.Tensor, *, curvatures: bool = F
         if bend is not None:
             bend = torch.where(slope != 0, 1.0, bend)
     sums[0] = _summed(tile.weights, slope * slope)
-    sums[4] = _summed(tile.weights, ~unseen)
     if cost.threshold is not None and cost.sigma is not None:
         _unlikely(tile, cost, fit, (tile.hidden(unseen), slope, bend), sums)
     return _Entries(slope, bend, sums)
@@ -215,7 +214,7 @@ def quartic(region: Region, cost: Cost, fit: Pair, along: Pair, beyond: Pair) ->
 
 
 def steps(region: Region, cost: Cost, fit: Pair, along: Pair, beyond: Pair, lengths: Sequence[float]) -> torch.Tensor:
-    """For each length t, at the fit + tL + t²Q: the five sums, and Σ w z (L + 2tQ)."""
+    """For each length t, at the fit + tL + t²Q: the four sums, and Σ w z (L + 2tQ)."""
     found = torch.zeros((SUMS + 1, len(lengths)), dtype=torch.float64, device=region.values.device)
     for tile in _tiles(region):
         here, L, Q = (tile.product(factors) for factors in (fit, along, beyond))

@@ -20,13 +20,25 @@ from unrelu.base.arrays import Floats
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["DEGREES", "FURTHEST", "LOG_ROOT_TWO_PI", "MIDDLE", "excess", "polynomial", "tails"]
+__all__ = [
+    "DEGREES",
+    "FURTHEST",
+    "LOG_DEGREES",
+    "LOG_ROOT_TWO_PI",
+    "MIDDLE",
+    "excess",
+    "log_polynomial",
+    "polynomial",
+    "tails",
+]
 
 LOG_ROOT_TWO_PI = float(0.5 * np.log(2 * np.pi))
 # Where y is 0. Chebyshev coefficients fall fastest for 3 to 5.
 MIDDLE = 4.0
 # At these degrees the polynomial is as good as the arithmetic: 1e-7 and 1e-14.
 DEGREES = {"float32": 11, "float64": 28}
+# And of log(1 + w)/w: 2e-7 and 2e-15.
+LOG_DEGREES = {"float32": 7, "float64": 18}
 # Beyond it the square of t would overflow single precision; log Φ stands still there.
 FURTHEST = 1e18
 # From here on the continued fraction of d has double precision after so many terms.
@@ -63,6 +75,24 @@ def polynomial(degree: int) -> tuple[float, ...]:
     a = MIDDLE * (1 + y) / (1 - y)
     found = np.polynomial.chebyshev.chebfit(y, excess(a) * (a + MIDDLE), degree)
     return tuple(float(c) for c in np.polynomial.chebyshev.cheb2poly(found)[::-1])
+
+
+@cache
+def log_polynomial(degree: int) -> tuple[float, ...]:
+    """Coefficients of log(1 + w)/w in powers of w from 0 to 1, the highest first: −log Φ(a) with w = Φ(−a)/Φ(a).
+
+    Logarithms of devices are right to so many digits after the point only, and this one is small far to the right.
+
+    Examples
+    --------
+    >>> round(log_polynomial(7)[-1], 6), round(sum(log_polynomial(7)), 6)  # at 0, and at 1: log 2
+    (1.0, 0.693147)
+    """
+    y = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
+    w = (y + 1) / 2
+    found = np.polynomial.Chebyshev(np.polynomial.chebyshev.chebfit(y, np.log1p(w) / w, degree), [0, 1])
+    powers = found.convert(domain=[-1, 1], kind=np.polynomial.Polynomial, window=[-1, 1]).coef
+    return tuple(float(c) for c in powers[::-1])
 
 
 def tails(t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

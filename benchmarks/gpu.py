@@ -11,7 +11,7 @@
 ``--tune`` tries layouts of the fused passes instead, and prints how long each takes: the best of them belongs into
 ``TUNING`` of ``fused.py``.
 
-``--device cpu --small`` goes through the same code on any machine, and says nothing about speed.
+``--device cpu --small`` tries the script on any machine, by PyTorch's tiles, and says nothing about speed.
 """
 
 import argparse
@@ -78,12 +78,14 @@ def _wait(device):
 
 def passes(n, device):
     U, X = planted(n, device, sigma=0.1)
-    read = seconds(X.clone, device) / 2
+    part = X[: max(1, n // 4)]  # a copy of all would not have room beside it everywhere
+    read = seconds(part.clone, device) / 2 * (n / len(part))
     print(
         f"n = {n}: one read at the speed of a copy {1e3 * read:.2f} ms ({X.nbytes / read / 1e12:.2f} TB/s)", flush=True
     )
-    near = U + 0.05 * torch.randn(U.shape, device=device)
     observations = Observations(TensorSource(X), Limits(high=0.0))
+    # Kernels compute in units of the data's unit, and factors in those of its root.
+    near = (U + 0.05 * torch.randn(U.shape, device=device)) / observations.unit**0.5
     for name, loss in (("observed", Observed()), ("one-sided", OneSided()), ("censored", Censored(0.1))):
         # The same pass over the same values with factors in double precision, tile by tile.
         exact = DeviceKernel(Observations(TensorSource(X).in_dtype(np.float64), Limits(high=0.0)), loss)
@@ -117,7 +119,7 @@ def tuned(n, device):
     for name, loss in (("one-sided", OneSided()), ("censored", Censored(0.1))):
         for precise in (True, False):
             kernel = DeviceKernel(observations, loss, precise=precise)
-            factor = kernel.brought(U.cpu().numpy())
+            factor = kernel.brought((U / observations.unit**0.5).cpu().numpy())
             kept = kernel.evaluate(factor)[2]
             for stages, shares, registers in product((1, 2), (1, 2, 4, 8), (None, 168, 128)):
                 layout = fused.Tuning(shares=shares, stages=stages, registers=registers)

@@ -229,7 +229,7 @@ def complete(
     strategy, diagonal = _diagonal_asked(diagonal, strategy, pairs)
     posed = problem_of(problem, structure)(observations, rank or 1, loss_chosen, kernel_of(kernel))
     posed, strategy = _suited(without_noise(problem_checked(posed, strategy.solver), either), strategy)
-    require_memory(2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
+    require_memory(observations.source.elsewhere or 2 * n * n * observations.dtype.itemsize, f"a {n}×{n} matrix")
     with Bar(posed, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)
         task = Task(posed, strategy.solver, stopping, rng, truth, told, either=either)

@@ -140,7 +140,7 @@ def complete_rectangular(
     loss_chosen, either = chosen_loss(loss, strategy, observations)
     callback = as_callable(callback)
     truth = None if truth is None else truth_checked(truth, read_table(X)[1])
-    require_memory(2 * m * n * observations.dtype.itemsize, f"a {m}×{n} matrix")
+    require_memory(observations.source.elsewhere or 2 * m * n * observations.dtype.itemsize, f"a {m}×{n} matrix")
     posed = without_noise(RectangularProblem(observations, int(rank or 1), loss_chosen, kernel_of(kernel)), either)
     with Bar(posed, stopping) if progress else nullcontext() as bar:
         told = callback if bar is None else bar.also(callback)

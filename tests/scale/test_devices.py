@@ -1,15 +1,23 @@
 """On which device a matrix is completed: tensors, ``device=`` and ``finish=``, and what each of them says."""
 
+import weakref
+
 import numpy as np
 import pytest
+import scipy.sparse
 
 import unrelu
 from unrelu.base.errors import InputError
+from unrelu.data.limits import Limits
+from unrelu.data.observations import Observations
 from unrelu.data.tensor_source import ByBlocks, TensorSource, tensor_checked
+from unrelu.model.losses import OneSided
 from unrelu.results.tensors import TensorCompletion, in_memory
 from unrelu.scale import devices
 
 torch = pytest.importorskip("torch")
+
+from unrelu.kernels.device.kernel import DeviceKernel  # noqa: E402
 
 
 def instance(n=60, rank=2, dtype=np.float64, table=False):
@@ -82,6 +90,46 @@ class TestTensors:
         proof, other = unrelu.certify(found), unrelu.certify(found.numpy())
         assert (proof.kind, proof.bound) == (other.kind, other.bound)
 
+    @pytest.mark.parametrize("seed", range(12))
+    def test_an_answer_knows_its_matrix_again_whoever_adds_it_up(self, seed):
+        U = np.random.default_rng(seed).standard_normal((150, 3))
+        X = np.where(U @ U.T >= 0, U @ U.T, np.nan)
+        for given in (torch.as_tensor(X), TensorSource(torch.as_tensor(X))):
+            found = unrelu.complete(given, 3, rng=0)
+            assert not np.isnan(np.asarray(found.filled())).any()
+            with pytest.raises(InputError, match="has changed since"):
+                found.numpy().filled(X * (1 + 1e-6)) if hasattr(found, "numpy") else found.filled(X * (1 + 1e-6))
+
+    def test_what_a_caller_has_set_for_pytorch_changes_nothing(self):
+        _, X = instance(150, dtype=np.float32)
+        source = TensorSource(torch.as_tensor(X))
+        U = np.random.default_rng(0).standard_normal((150, 2)).astype(np.float32)
+        kernel = DeviceKernel(Observations(source, Limits(high=0.0)), OneSided())
+        value, gradient, _ = kernel.evaluate(U)
+        before = torch.get_default_dtype()
+        try:
+            torch.set_default_dtype(torch.float64)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                other = kernel.evaluate(U)
+        finally:
+            torch.set_default_dtype(before)
+        assert other[0] == value
+        assert np.array_equal(np.asarray(other[1]), np.asarray(gradient))
+
+    @pytest.mark.parametrize("method", ["gauss-newton", "gradient-descent", "scaled-gd", "pam", "gnmr"])
+    def test_small_problems_are_solved_there_too(self, method):
+        _, X = instance(40)
+        found = unrelu.complete(TensorSource(torch.as_tensor(X)), 2, method=method, max_iter=300, rng=0)
+        assert found.verdict.reason.endswith("in float64")
+
+    def test_noise_and_a_small_problem(self):
+        rng = np.random.default_rng(1)
+        for seed in range(4):
+            U = np.random.default_rng(seed).standard_normal((60, 3))
+            M = U @ U.T + 0.1 * rng.standard_normal((60, 60))
+            found = unrelu.complete(TensorSource(torch.as_tensor(np.where(M >= 0, M, np.nan))), 3, rng=0)
+            assert found.verdict.code.value in ("fitted-to-noise", "stationary")
+
     def test_a_summary_is_what_a_scan_in_memory_finds(self):
         _, X = instance(70)
         X[3, 5] = np.nan  # of one half only
@@ -130,6 +178,8 @@ class TestAsked:
 
     @pytest.mark.parametrize(("room", "words"), [(1 << 40, "on which the matrix fits"), (1, "by blocks")])
     def test_auto_takes_a_device_for_large_matrices(self, room, words, monkeypatch):
+        monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 0)
+        monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 0)
         for name, answer in dict(
             is_available=True, current_device=0, get_device_name="a card", mem_get_info=(room, room)
         ).items():
@@ -174,7 +224,36 @@ class TestOutOfMemory:
         assert there.why == "cpu ran out of memory, so that blocks went there in each pass"
         assert np.abs(found.matrix() - M).max() < 1e-8
 
-    def test_a_matrix_that_does_not_fit_goes_there_by_blocks(self):
+    def test_what_failed_is_let_go_before_it_is_tried_again(self, monkeypatch):
+        _, X = instance()
+        alive = []
+
+        def complete(values, rank=None, **options):
+            if not alive:
+                alive.append(weakref.ref(values))
+                raise torch.OutOfMemoryError("no room")
+            return unrelu.complete(values, rank, **options)
+
+        monkeypatch.setattr(torch.cuda, "empty_cache", lambda: alive.append(alive[0]()))
+        call = devices._Call(complete, X, dict(rank=2, rng=0), table=False)
+        call._solved(devices._There(TensorSource(torch.as_tensor(X))), call.options, None)
+        assert alive[1] is None
+
+    def test_a_small_matrix_stays_in_memory(self):
+        _, X = instance()
+        there = devices._Call(unrelu.complete, X, {}, table=False)._source(devices.Choice(torch.device("meta")))
+        assert there.values.device is None
+        assert there.why == "60×60 entries stayed in memory, which is quicker"
+
+    def test_a_sparse_matrix_goes_there_by_blocks_and_that_is_said(self, monkeypatch):
+        monkeypatch.setattr(devices, "SMALL", 10)
+        call = devices._Call(unrelu.complete, scipy.sparse.eye_array(60).tocsr(), {}, table=False)
+        there = call._source(devices.Choice(torch.device("meta")))
+        assert isinstance(there.values, ByBlocks)
+        assert there.why == "blocks of the sparse matrix go to meta in each pass"
+
+    def test_a_matrix_that_does_not_fit_goes_there_by_blocks(self, monkeypatch):
+        monkeypatch.setattr(devices, "SMALL", 10)
         _, X = instance()
         call = devices._Call(unrelu.complete, X, {}, table=False)
         there = call._source(devices.Choice(torch.device("meta"), fits=False))

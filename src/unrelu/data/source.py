@@ -75,6 +75,8 @@ class Source:
     # The same values on a device, as a tensor, or as a dask array, for engines that go over them where they are.
     tensor: Any = None
     lazy: Any = None
+    # Whether a square matrix is the same on both sides of its diagonal, once somebody has looked.
+    alike: bool | None = None
     # The device that passes run on, where it is not the processor that runs everything else.
     device: Any = None
 

@@ -21,6 +21,8 @@ SMALL = 1 << 18
 # Rows of a tensor that are looked at together, in entries: temporaries of a few hundred megabytes there; and those
 # that come into memory.
 AT_ONCE, AT_ONCE_HERE = 1 << 26, 1 << 23
+# Between these the square of a double is one.
+SQUARED = 1e-140, 1e140
 
 
 def is_tensor(X: Any) -> bool:
@@ -118,7 +120,9 @@ class TensorSource(Source):
 
     def in_dtype(self, dtype: Any) -> Source:
         """The same values, computed with in another precision; they are not copied."""
-        return TensorSource(self.tensor, np.dtype(dtype))
+        other = TensorSource(self.tensor, np.dtype(dtype))
+        other.alike = self.alike
+        return other
 
     def without(self, rows: Indices, cols: Indices) -> Source:
         """The same without some entries, a copy."""
@@ -147,21 +151,24 @@ class TensorSource(Source):
         import torch
 
         height, width = self.shape
-        down = torch.zeros(width, dtype=torch.int64, device=self.tensor.device)
-        across, norm, ends = [], 0.0, (np.inf, -np.inf)
-        for start in range(0, height, max(1, AT_ONCE // max(width, 1))):
-            values = self.tensor[start : start + max(1, AT_ONCE // max(width, 1))]
+        there = dict(device=self.tensor.device)
+        across, down = [], torch.zeros(width, dtype=torch.int64, **there)
+        least, most = (torch.full((), end, dtype=self.tensor.dtype, **there) for end in (torch.inf, -torch.inf))
+        squares, step = torch.zeros((), dtype=torch.float64, **there), max(1, AT_ONCE // max(width, 1))
+        bands = [self.tensor[start : start + step] for start in range(0, height, step)]
+        for values in bands:  # nothing is asked back before the end
             seen = ~torch.isnan(values)
             across.append(seen.sum(dim=1))
             down += seen.sum(dim=0)
-            least = float(torch.where(seen, values, torch.inf).amin())
-            most = float(torch.where(seen, values, -torch.inf).amax())
-            ends = min(ends[0], least), max(ends[1], most)
-            size = max(abs(least), abs(most)) if np.isfinite([least, most]).all() else 0.0
-            if size > 0:  # over the largest, so that no square overflows
-                known = torch.where(seen, values, 0).to(torch.float64).div_(size)
-                norm = float(np.hypot(norm, size * float(torch.linalg.vector_norm(known))))
-        return Summary(torch.cat(across).cpu().numpy(), down.cpu().numpy(), norm, *ends)
+            squares += torch.linalg.vector_norm(torch.where(seen, values, 0), dtype=torch.float64).square()
+            least = torch.minimum(least, torch.where(seen, values, torch.inf).amin())
+            most = torch.maximum(most, torch.where(seen, values, -torch.inf).amax())
+        low, high, norm = float(least), float(most), float(squares) ** 0.5
+        size = max(abs(low), abs(high))
+        if np.isfinite(size) and size > 0 and not SQUARED[0] < size < SQUARED[1]:
+            parts = (torch.linalg.vector_norm(torch.nan_to_num(band.to(torch.float64) / size)) for band in bands)
+            norm = size * float(np.hypot.reduce([float(part) for part in parts]))
+        return Summary(torch.cat(across).cpu().numpy(), down.cpu().numpy(), norm, low, high)
 
 
 class ByBlocks(Source):

@@ -49,7 +49,8 @@ def remarks(observations: Observations, factor: NDArray[np.floating[Any]], resid
     if n > 1 and largest > 0 and residual < small:
         if float(np.abs(factor - factor[0]).max()) <= small * largest:
             said.append("all rows are alike")
-        values = np.linalg.svd(factor.astype(np.float64), compute_uv=False)
+        whole = factor.astype(np.float64) / largest
+        values = np.sqrt(np.maximum(np.linalg.eigvalsh(whole.T @ whole)[::-1], 0))  # no n×r decomposition for r numbers
         true_rank = int(np.sum(values > small * values[0]))
         if true_rank < rank:
             said.append(f"rank {true_rank} is enough for the seen entries")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
 from unrelu.base.errors import InputError
 
@@ -24,9 +25,9 @@ def available_memory() -> int | None:
         return None
 
 
-def require_memory(needed: int, what: str) -> None:
-    """Raise an :class:`InputError` if ``needed`` bytes are more than the machine has left."""
-    available = available_memory()
+def require_memory(needed: int | Literal[True], what: str) -> None:
+    """Raise an :class:`InputError` if ``needed`` bytes are more than the machine has left; True: others have room."""
+    available = None if needed is True else available_memory()
     if available is not None and needed > available:
         raise InputError(
             f"{what} needs about {needed / 2**30:.1f} GiB of memory and {available / 2**30:.1f} GiB are available; "

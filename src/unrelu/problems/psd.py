@@ -247,7 +247,7 @@ class PSDProblem:
         matrix = self.kernel.curvature_matrix(point.factor, self._kept(point))
         if whole:
             n, r = point.factor.shape
-            residual = self.kernel.residual_times(point.factor, np.eye(n, dtype=self.dtype)).astype(np.float64)
+            residual = np.asarray(self.kernel.residual_times(point.factor, np.eye(n, dtype=self.dtype)), np.float64)
             residual -= self._ridge * np.eye(n)
             matrix.reshape(n, r, n, r)[:, np.arange(r), :, np.arange(r)] += residual
         return matrix

@@ -8,6 +8,7 @@ import numpy as np
 
 from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
+from unrelu.base.tolerances import DATA_AGAIN_ROUNDING
 from unrelu.data.inputs import read_mask, same_labels
 from unrelu.data.labels import Axes
 from unrelu.data.left_out import Places
@@ -49,7 +50,8 @@ def read_again(completion: _Made, X: Any, terms: Terms) -> Observations:
     observations = Observations.of(matrix, terms, completion.left_out)
     if observations.size != completion.size:
         raise InputError(f"X must have {completion.size} rows like the completed matrix, got {observations.size}")
-    if (observations.count, observations.norm) != completion.seen:
+    count, norm = completion.seen
+    if observations.count != count or abs(observations.norm - norm) > DATA_AGAIN_ROUNDING * norm:
         raise InputError(
             f"X has changed since it was completed ({completion.seen[0]} entries then, {observations.count} now; "
             "or their values differ); pass the matrix as it was"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from importlib.util import find_spec
@@ -114,12 +116,16 @@ class _Call:
     def _moved(self, source: Source, choice: Choice) -> _There:
         import torch
 
-        if choice.fits and source.coordinates() is None:
-            try:
-                whole = source.block(*(slice(0, length) for length in source.shape))
-                return _There(TensorSource(torch.as_tensor(np.ascontiguousarray(whole)).to(choice.device)), choice.why)
-            except torch.OutOfMemoryError:
-                pass
+        if source.shape[0] * source.shape[1] <= SMALL:
+            return _There(source, f"{source.shape[0]}×{source.shape[1]} entries stayed in memory, which is quicker")
+        if source.coordinates() is not None:
+            return _There(
+                ByBlocks(source, choice.device), f"blocks of the sparse matrix go to {choice.device} in each pass"
+            )
+        if choice.fits:
+            with suppress(torch.OutOfMemoryError):
+                whole = np.ascontiguousarray(source.block(*(slice(0, length) for length in source.shape)))
+                return _There(TensorSource(_tensor(whole).to(choice.device)), choice.why)
         why = choice.why or f"the matrix does not fit on {choice.device}, so that blocks go there in each pass"
         return _There(ByBlocks(source, choice.device), why)
 
@@ -129,13 +135,20 @@ class _Call:
             return self._finished(there.values, options, finish)
         import torch
 
-        try:
-            return self._finished(there.values, options, finish)
-        except torch.OutOfMemoryError:
+        from unrelu.kernels.device.undisturbed import undisturbed
+
+        device, shape = there.values.device, there.values.shape
+        with undisturbed():
+            try:
+                return self._finished(there.values, options, finish)
+            except torch.OutOfMemoryError:
+                pass  # what failed holds memory of the device until this is over
+            there.why = f"{device} ran out of memory, so that blocks went there in each pass"
+            whole = there.values.block(*(slice(0, length) for length in shape))
+            there.values = ByBlocks(source_of(whole), device)
+            gc.collect()
             torch.cuda.empty_cache()
-            there.why = f"{there.values.device} ran out of memory, so that blocks went there in each pass"
-            whole = there.values.block(*(slice(0, length) for length in there.values.shape))
-            return self._finished(ByBlocks(source_of(whole), there.values.device), options, finish)
+            return self._finished(there.values, options, finish)
 
     def _finished(self, values: Any, options: dict[str, Any], finish: Any) -> Any:
         if finish is None:
@@ -220,8 +233,16 @@ def _fits(X: Any, index: int) -> bool:
     import torch
 
     shape = getattr(X, "shape", (0, 0))
-    size = int(shape[0]) * int(shape[1]) * getattr(getattr(X, "dtype", None), "itemsize", 8)
-    return size <= ROOM * torch.cuda.mem_get_info(index)[0]
+    single = "float32" in str(getattr(X, "dtype", ""))  # all others are computed in doubles
+    free = torch.cuda.mem_get_info(index)[0] + torch.cuda.memory_reserved(index) - torch.cuda.memory_allocated(index)
+    return int(shape[0]) * int(shape[1]) * (4 if single else 8) <= ROOM * free
+
+
+def _tensor(values: Any) -> Any:
+    """An array as a tensor that shares its memory; one that may not be written to is copied, or PyTorch warns."""
+    import torch
+
+    return torch.as_tensor(values if values.flags.writeable else values.copy())
 
 
 def _said(found: Completion, engines: list[str], why: str) -> Completion:

@@ -346,3 +346,8 @@ TABLE_CHOICE_CLEAN, TABLE_CHOICE_FALLEN = 0.02, 0.1
 
 # Noise of less than this share of the seen entries is rounding: then an expectation is the fit, within its limits.
 FORECASTS_ROUNDING = {"float64": 1e-9, "float32": 1e-4}
+
+# --- results.data_again ----------------------------------------------------------------------------------------------
+
+# By how much the norm of the same entries may differ, where another machine adds them up in another order.
+DATA_AGAIN_ROUNDING = 1e-10

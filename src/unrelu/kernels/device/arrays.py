@@ -104,29 +104,26 @@ class DeviceArray(NDArrayOperatorsMixin):
         """The same in another place."""
         return DeviceArray(self.tensor.clone())
 
-    def reshape(self, *shape: Any) -> Any:
-        """In memory."""
-        return np.asarray(self).reshape(*shape)
-
-    def ravel(self) -> Any:
-        """In memory."""
-        return np.asarray(self).ravel()
-
     def any(self) -> bool:
         """Whether anything is not zero."""
         return bool(torch.any(self.tensor != 0))
 
-    def sum(self, *args: Any, **options: Any) -> Any:
-        """In memory."""
-        return np.asarray(self).sum(*args, **options)
+    def __getattr__(self, name: str) -> Any:
+        """Everything else that an array has, of a copy in memory; but what would change that, and nothing here."""
+        if name.startswith("__") or name in ("tensor", "fill", "partition", "put", "resize", "setflags", "sort"):
+            raise AttributeError(f"DeviceArray has no {name}; take numpy.asarray of it")
+        return getattr(np.asarray(self), name)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """There, if that is known and asked for plainly; else in memory."""
+        into = options.get("out", (None,))[0]
+        if isinstance(into, DeviceArray):  # an operation in place
+            found = getattr(function, method)(*inputs, **{name: one for name, one in options.items() if name != "out"})
+            into.tensor.copy_(tensor_of(found, into.tensor))
+            return into
         if method == "__call__" and function in SAME and not options and all(_fits(one) for one in inputs):
             first = next(one for one in inputs if isinstance(one, DeviceArray)).tensor
             return DeviceArray(SAME[function](*(_there(one, first) for one in inputs)))
-        if any(isinstance(one, DeviceArray) for one in options.get("out", ())):
-            return NotImplemented
         return getattr(function, method)(*(_here(one) for one in inputs), **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:

@@ -39,8 +39,8 @@ class Feed(Protocol):
     def regions(self) -> Iterator[Region]:
         """All of them."""
 
-    def opposite(self, region: Region) -> torch.Tensor:
-        """Values of a region the other way round, transposed, in double precision."""
+    def opposite(self, rows: slice, cols: slice) -> torch.Tensor:
+        """Values of some columns and rows, transposed: what stands on the other side of the diagonal."""
 
 
 class Resident:
@@ -52,11 +52,12 @@ class Resident:
     quiet : ndarray of bool, or None
     symmetric : bool
         Whether row i and column i are the same thing.
+    alike : bool
+        Whether the matrix is the same on both sides of its diagonal.
     """
 
-    def __init__(self, values: torch.Tensor, quiet: Any, symmetric: bool) -> None:
-        self.values, self.device, self.symmetric = values, values.device, symmetric
-        self.alike = symmetric and is_alike(values)
+    def __init__(self, values: torch.Tensor, quiet: Any, symmetric: bool, alike: bool) -> None:
+        self.values, self.device, self.symmetric, self.alike = values, values.device, symmetric, alike
         self.quiet = None if quiet is None else torch.as_tensor(quiet).to(self.device)
 
     @property
@@ -72,9 +73,9 @@ class Resident:
         """One: all of it, or all that lies on and above the diagonal."""
         yield Region(self.values, triangle=self.alike, symmetric=self.symmetric, quiet=self.quiet)
 
-    def opposite(self, region: Region) -> torch.Tensor:
-        """The transpose."""
-        return self.values.T[region.rows, region.cols].to(torch.float64)
+    def opposite(self, rows: slice, cols: slice) -> torch.Tensor:
+        """Of the transpose."""
+        return self.values[cols, rows].T
 
 
 class Brought:
@@ -86,14 +87,13 @@ class Brought:
         Of the matrix, or of the table.
     device : torch.device
     quiet : ndarray of bool, or None
-    symmetric : bool
+    symmetric, alike : bool
     """
 
-    def __init__(self, source: Source, device: torch.device, quiet: Any, symmetric: bool) -> None:
-        self.source, self.device, self.symmetric = source, device, symmetric
+    def __init__(self, source: Source, device: torch.device, quiet: Any, symmetric: bool, alike: bool) -> None:
+        self.source, self.device, self.symmetric, self.alike = source, device, symmetric, alike
         self.quiet = None if quiet is None else torch.as_tensor(quiet).to(device)
         self._dtype = torch.float32 if source.dtype == np.float32 else torch.float64
-        self.alike = symmetric and self._same()
 
     @property
     def fused(self) -> bool:
@@ -115,14 +115,6 @@ class Brought:
             for left in range(0, width, BLOCK):
                 yield rows, slice(left, min(left + BLOCK, width))
 
-    def _same(self) -> bool:
-        """Whether both halves say the same."""
-        return all(
-            np.array_equal(self.source.block(rows, cols), self.source.block(cols, rows).T, equal_nan=True)
-            for rows, cols in self._places()
-            if rows.start <= cols.start
-        )
-
     def regions(self) -> Iterator[Region]:
         """Block by block: all, or those on and above the diagonal."""
         for rows, cols in self._places():
@@ -131,18 +123,32 @@ class Brought:
             values = self._bring(rows, cols)
             yield Region(values, rows.start, cols.start, self.alike, self.symmetric, self.quiet)
 
-    def opposite(self, region: Region) -> torch.Tensor:
+    def opposite(self, rows: slice, cols: slice) -> torch.Tensor:
         """Brought as well."""
-        return self._bring(region.cols, region.rows).T.to(torch.float64)
+        return self._bring(cols, rows).T
 
 
 def feed_of(source: Source, quiet: Any) -> Feed:
     """Of a source whose values are on a device, or are to be brought there by blocks."""
     symmetric = source.cut is None
     if source.tensor is not None:
-        return Resident(source.tensor, quiet, symmetric)
+        if symmetric and source.alike is None:  # looked at once, for all kernels of these values
+            source.alike = is_alike(source.tensor)
+        return Resident(source.tensor, quiet, symmetric, symmetric and bool(source.alike))
     inner: Source = source if symmetric else source.table  # type: ignore[attr-defined]
-    return Brought(inner, source.device, quiet, symmetric)
+    if symmetric and source.alike is None:
+        source.alike = _mirrored(source)
+    return Brought(inner, source.device, quiet, symmetric, symmetric and bool(source.alike))
+
+
+def _mirrored(source: Source) -> bool:
+    """Whether both halves of what is in memory say the same."""
+    edges = [slice(top, min(top + BLOCK, source.shape[0])) for top in range(0, source.shape[0], BLOCK)]
+    return all(
+        np.array_equal(source.block(rows, cols), source.block(cols, rows).T, equal_nan=True)
+        for first, rows in enumerate(edges)
+        for cols in edges[first:]
+    )
 
 
 def is_alike(values: torch.Tensor) -> bool:
@@ -154,14 +160,15 @@ def is_alike(values: torch.Tensor) -> bool:
     >>> is_alike(torch.tensor([[1.0, nan], [nan, 2.0]])), is_alike(torch.tensor([[1.0, nan], [3.0, 2.0]]))
     (True, False)
     """
-    n = len(values)
+    n, apart = len(values), torch.zeros((), dtype=torch.bool, device=values.device)
     for top in range(0, n, BAND):
         rows = slice(top, min(top + BAND, n))
         for left in range(top, n, BAND):
             cols = slice(left, min(left + BAND, n))
             here, there = values[rows, cols], values[cols, rows].T
-            if not bool(torch.all((here == there) | (torch.isnan(here) & torch.isnan(there)))):
-                return False
+            apart |= torch.any((here != there) & ~(torch.isnan(here) & torch.isnan(there)))
+        if bool(apart):
+            return False
     return True
 
 

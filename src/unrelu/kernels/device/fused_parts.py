@@ -137,11 +137,12 @@ def summed(start, places, found, RANK: tl.constexpr, WIDTH: tl.constexpr):
 
 
 @triton.jit
-def laid_out(row, offset, height, width, TRIANGLE: tl.constexpr, INSIDE: tl.constexpr, TILE: tl.constexpr):
+def laid_out(row, offset, shape, TRIANGLE: tl.constexpr, INSIDE: tl.constexpr, TILE: tl.constexpr):
     """Tiles of columns beside a block of rows: the first, from where to where they are inside, and how many there are.
 
     ``offset`` is first_row − first_col. Without ``INSIDE`` none are: entries of the diagonal may be anywhere.
     """
+    height, width = shape
     count = tl.cdiv(width, TILE)
     first = 0
     inner = 0

@@ -2,7 +2,7 @@
 
 A program has one block of rows and every SHARES-th tile of columns: first those at edges and on the diagonal, where
 each entry is asked where it lies, then all others. What it finds for its rows stays with it to the end; what it finds
-for columns is added as it goes. Factors come as wide as they are read (:mod:`unrelu.kernels.device.operands`). Names in
+for columns is added as it goes. Factors come as wide as they are read (operands.py). Names in
 capitals are known when a pass is compiled.
 """
 
@@ -48,7 +48,7 @@ def slopes_pass(
     found = tl.zeros((TILE, TIMES_WIDE), dtype)
     total = tl.zeros((TILE,), tl.float64)
     totals = (total, total, total, total)
-    first, inner, last, count = laid_out(row, first_row - first_col, height, width, TRIANGLE, INSIDE, TILE)
+    first, inner, last, count = laid_out(row, first_row - first_col, (height, width), TRIANGLE, INSIDE, TILE)
     matrix = (values, quiet, (height, width), (row_stride, col_stride), (first_row, first_col))
     own, terms = (rows, mine, my_high, my_low), (inverse, threshold, sigma)
     theirs = (right, right_high, right_low, to_cols)
@@ -131,7 +131,7 @@ def curvature_pass(
     if SAYS != NOTHING:
         mine = factor(left, rows, WIDE)
     found = tl.zeros((TILE, TIMES_WIDE), dtype)
-    first, inner, last, count = laid_out(row, first_row - first_col, height, width, TRIANGLE, INSIDE, TILE)
+    first, inner, last, count = laid_out(row, first_row - first_col, (height, width), TRIANGLE, INSIDE, TILE)
     matrix = (values, quiet, (height, width), (row_stride, col_stride), (first_row, first_col))
     own, terms = (rows, mine, my_along, my_high, my_low), (inverse, threshold, sigma)
     theirs = (right, right_along, right_high, right_low, to_cols)
@@ -200,7 +200,7 @@ def quartic_pass(
     my_beyond = factor(left_beyond, rows, BEYOND_WIDE)
     total = tl.zeros((TILE,), tl.float64)
     totals = (total, total, total)
-    first, inner, last, count = laid_out(row, first_row - first_col, height, width, TRIANGLE, INSIDE, TILE)
+    first, inner, last, count = laid_out(row, first_row - first_col, (height, width), TRIANGLE, INSIDE, TILE)
     matrix = (values, quiet, (height, width), (row_stride, col_stride), (first_row, first_col))
     own, terms = (rows, mine, my_along, my_beyond), (inverse, threshold, sigma)
     theirs = (right, right_along, right_beyond)
@@ -266,7 +266,7 @@ def steps_pass(
     my_beyond = factor(left_beyond, rows, BEYOND_WIDE)
     # One array for all sums, an element a thread: twenty of them would not leave room for the tile.
     totals = tl.zeros((32,), tl.float64)
-    first, inner, last, count = laid_out(row, first_row - first_col, height, width, TRIANGLE, INSIDE, TILE)
+    first, inner, last, count = laid_out(row, first_row - first_col, (height, width), TRIANGLE, INSIDE, TILE)
     matrix = (values, quiet, (height, width), (row_stride, col_stride), (first_row, first_col))
     own, terms = (rows, mine, my_along, my_beyond), (inverse, threshold, sigma)
     theirs, lengths = (right, right_along, right_beyond), (step_0, step_1, step_2, step_3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -15,10 +15,11 @@ import torch
 from unrelu.base.arrays import Array, Floats
 from unrelu.base.engines import noted
 from unrelu.data.observations import Observations
-from unrelu.kernels.device import plain
+from unrelu.kernels.device import feed, plain
 from unrelu.kernels.device.arrays import DTYPES, DeviceArray, tensor_of
 from unrelu.kernels.device.feed import Feed, feed_of
 from unrelu.kernels.device.region import Cost, Region
+from unrelu.kernels.device.undisturbed import alone
 from unrelu.kernels.general import GeneralKernel
 from unrelu.kernels.line import Quartic, Sampled
 from unrelu.kernels.protocol import Line, PairsSeen
@@ -100,25 +101,39 @@ class DeviceKernel:
         return self._feed.fused and self.dtype == np.float64
 
     @cached_property
+    @alone
     def constant(self) -> float:
         """The part of a squared F that no fit lowers: of pairs seen twice, with two values."""
         if not self._loss.squared or self._cut is not None or self._feed.alike:
             return 0.0
-        total = 0.0
+        total = torch.zeros((), dtype=torch.float64, device=self._feed.device)
+        for here, there in self._both_ways():
+            apart = (here.to(torch.float64) - there) * self._cost.inverse
+            total += torch.nan_to_num(apart, nan=0.0).square().sum()
+        return float(total) / 16
+
+    def _both_ways(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Blocks of a matrix that is not the same on both sides, each with what stands on the other side."""
         for region in self._feed.regions():
-            there = self._feed.opposite(region)
-            apart = (region.values.to(torch.float64) - there) * self._cost.inverse
-            total += float(torch.nan_to_num(apart, nan=0.0).square().sum())
-        return total / 16
+            for top in range(0, region.shape[0], feed.BAND):
+                for left in range(0, region.shape[1], feed.BAND):
+                    here = region.values[top : top + feed.BAND, left : left + feed.BAND]
+                    first, second = region.first_row + top, region.first_col + left
+                    rows, cols = slice(first, first + len(here)), slice(second, second + here.shape[1])
+                    yield here, self._feed.opposite(rows, cols)
 
     @cached_property
-    def distinct_pairs(self) -> int | None:
-        """How many distinct pairs were seen, if that follows from counts; None: it must be looked up."""
+    def distinct_pairs(self) -> int:
+        """How many distinct pairs were seen: where both sides of the diagonal are not the same, by a look at them."""
         if self._cut is not None:
             return self._observations.count // 2
+        entries = self._observations.count
         if not self._feed.alike:
-            return None
-        return (self._observations.count + int(self._observations.source.diagonal_seen().sum())) // 2
+            seen = torch.zeros((), dtype=torch.int64, device=self._feed.device)
+            for here, there in self._both_ways():
+                seen += (~(torch.isnan(here) & torch.isnan(there))).sum()
+            entries = int(seen)
+        return (entries + int(self._observations.source.diagonal_seen().sum())) // 2
 
     def brought(self, U: Any) -> DeviceArray:
         """An array where the passes run."""
@@ -126,14 +141,20 @@ class DeviceKernel:
 
     def with_loss(self, loss: Loss) -> DeviceKernel:
         """The same data under other estimates."""
-        other = copy(self)
+        other = self._copied()
         other._loss, other._cost = loss, self._costs(loss)
         return other
 
     def signed(self, signs: Any) -> DeviceKernel:
         """The same data, which USUᵀ with S = diag(signs) is fitted to instead of UUᵀ; None: UUᵀ."""
-        other = copy(self)
+        other = self._copied()
         other._signs = None if signs is None else tensor_of(np.asarray(signs, self.dtype), self._like)
+        return other
+
+    def _copied(self) -> DeviceKernel:
+        """The same values, without what was made of the loss and the signs."""
+        other = copy(self)
+        vars(other).pop("_in_memory", None)
         return other
 
     def _with_signs(self, U: torch.Tensor) -> torch.Tensor:
@@ -168,6 +189,7 @@ class DeviceKernel:
         found = sums.cpu().numpy() * self._times
         return found, product.mul_(self._cost.stiffness * self._times)
 
+    @alone
     def evaluate(self, U: Any) -> tuple[Any, ...]:
         """F(U), ∇F(U), what the curvature at U needs to know beside it, and what the loss asks for."""
         there = self.brought(U).tensor
@@ -181,6 +203,7 @@ class DeviceKernel:
         sums = np.array([count - squares + once, 2 * squares + twice - once, squares])
         return float(value), DeviceArray(gradient), at, sums
 
+    @alone
     def residual_times(self, U: Any, V: Any) -> Any:
         """The matrix of slopes, symmetrised, times V."""
         there, times = self.brought(U).tensor, self.brought(V).tensor
@@ -194,6 +217,7 @@ class DeviceKernel:
         """The same to three digits where that is quicker: a direction needs no more."""
         return self._curvature(U, D, kept, False)
 
+    @alone
     def _curvature(self, U: Any, D: Any, kept: Any, precise: bool) -> Any:
         if isinstance(kept, _Weights):
             return self.brought(kept.curvature(np.asarray(U), np.asarray(D)))
@@ -226,6 +250,7 @@ class DeviceKernel:
         matrix: Floats = kernel.curvature_matrix(here, weights)
         return matrix
 
+    @alone
     def line(self, U: Any, D: Any, value: float, slope: float, kept: Any) -> Line:
         """F(U + tD): a quartic under squares, with the weights held at those of U; else values by a pass."""
         here, along = self.brought(U).tensor, self.brought(D).tensor
@@ -238,9 +263,10 @@ class DeviceKernel:
         for region in self._feed.regions():
             parts = (self._sides(region, *way) for way in ways)
             sums += self.passes.quartic(region, self._cost, *parts)
-        second, third, fourth = (float(one) * self._times for one in sums)
+        second, third, fourth = (one * self._times for one in sums.tolist())
         return Quartic(np.array([value, slope, second / 4, third / 2, fourth / 4]), exact=not self.bounded)
 
+    @alone
     def _looked(self, ways: Any, lengths: Sequence[float]) -> tuple[Floats, Floats]:
         """Values and slopes of F along a line, given as pairs of factors of the fit and of its two derivatives."""
         found = np.zeros((plain.SUMS + 1, len(lengths)))

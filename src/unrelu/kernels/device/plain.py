@@ -84,7 +84,7 @@ def _tiles(region: Region) -> Iterator[_Tile]:
             device = region.values.device
             row = torch.arange(first, last, device=device)[:, None]
             col = torch.arange(region.first_col + cols.start, j, device=device)
-            weights = 2.0 * (col > row) + 1.0 * (col == row)
+            weights = 2 * (col > row).to(torch.float32) + (col == row).to(torch.float32)
             yield _Tile(region, rows, cols, weights)
 
 
@@ -142,14 +142,18 @@ def _summed(weights: torch.Tensor | float, values: torch.Tensor) -> torch.Tensor
     """Σ w x, in double precision."""
     if isinstance(weights, float):
         return weights * values.sum(dtype=torch.float64)
-    return (weights * values).sum(dtype=torch.float64)
+    return (weights.to(values.dtype if values.dtype.is_floating_point else torch.float64) * values).sum(
+        dtype=torch.float64
+    )
 
 
 def _scatter(tile: _Tile, matrix: torch.Tensor, times: Pair, into: Pair) -> None:
     """Add the products of a tile, weighted, to its rows and to its columns."""
-    weighted = matrix * tile.weights
-    into[0][tile.rows] += weighted @ times[1][tile.cols]
-    into[1][tile.cols] += weighted.T @ times[0][tile.rows]
+    often = tile.weights
+    if not isinstance(often, float):
+        matrix, often = matrix * often.to(matrix.dtype), 1.0
+    into[0][tile.rows] += often * (matrix @ times[1][tile.cols])
+    into[1][tile.cols] += often * (matrix.T @ times[0][tile.rows])
 
 
 def _nothing(region: Region, times: Pair) -> Pair:

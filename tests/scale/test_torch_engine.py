@@ -1,0 +1,89 @@
+"""Passes and placed rows by PyTorch are those of threads, of tensors and of blocks that are brought there."""
+
+import os
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from unrelu.base.engines import noting  # noqa: E402
+from unrelu.data.source import ArraySource  # noqa: E402
+from unrelu.data.tensor_source import ByBlocks, TensorSource  # noqa: E402
+from unrelu.scale.blocks import Asked, Data  # noqa: E402
+from unrelu.scale.engines import torch as engine  # noqa: E402
+from unrelu.scale.passes import attach, look  # noqa: E402
+from unrelu.scale.rows import Placed, Reader  # noqa: E402
+
+DEVICE = torch.device(os.environ.get("UNRELU_DEVICE", "cpu"))
+SIZE, WIDTH, RANK = 300, 200, 4
+EVERYTHING = Asked(0.3, gradient=True, curvature=True, first=True)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Tiles of 70 rows, so that there are many."""
+    monkeypatch.setitem(engine.SIDES, "cpu", 70)
+    monkeypatch.setattr(engine, "SIDE", 70)
+
+
+def instance(kind, dtype):
+    rng = np.random.default_rng(0)
+    left = rng.standard_normal((SIZE, RANK))
+    right = rng.standard_normal((WIDTH, RANK)) if kind == "table" else left
+    noise = 0.3 * rng.standard_normal((len(left), len(right)))
+    X = left @ right.T + ((noise + noise.T) / 2**0.5 if kind == "alike" else noise)
+    X[X < 0] = np.nan
+    near = left + 0.05 * rng.standard_normal(left.shape)
+    return X.astype(dtype), right, (near, near if right is left else right)
+
+
+def near(found, expected, rounding):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=rounding * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("where", ["there", "by blocks"])
+@pytest.mark.parametrize("threshold", [0.0, None])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["alike", "different", "table"])
+@pytest.mark.parametrize("asked", [EVERYTHING, Asked(gradient=True), Asked(first=True)], ids=["all", "slopes", "first"])
+def test_a_pass_is_that_of_threads(kind, dtype, threshold, where, asked):
+    X, _, factors = instance(kind, dtype)
+    there = TensorSource(torch.as_tensor(X).to(DEVICE)) if where == "there" else ByBlocks(ArraySource(X), DEVICE)
+    heard, found = [], []
+    with noting() as engines:
+        for source in (ArraySource(X), there):
+            heard.clear()
+            data = Data(source, 4.0, threshold, 1.0, kind != "table", kind == "alike")
+            found.append(look(data, factors, asked, 70, told=lambda _, rows: heard.append(rows)))
+    one, other = found
+    rounding = 1e-10 if dtype == np.float64 else 1e-4
+    if asked.first:
+        np.testing.assert_array_equal(other.seen, one.seen)
+        assert (other.totals.low, other.totals.high) == (one.totals.low, one.totals.high)
+        assert other.totals.norm == pytest.approx(one.totals.norm, rel=rounding)
+    if asked.gradient:
+        near(other.gradient, one.gradient, rounding)
+        near(other.squares, one.squares, rounding)
+    if asked.curvature:
+        near(other.normal, one.normal, 1e-5 if DEVICE.type == "cpu" else 1e-3)
+    for name in ("count", "squares", "beyond", "pulled"):
+        assert getattr(other.totals, name) == pytest.approx(getattr(one.totals, name), rel=rounding, abs=1e-12), name
+    assert sum(heard) == sum(rows.stop - rows.start for rows, _ in data.blocks(70))
+    assert engines == [f"PyTorch on {there.device} in {np.dtype(dtype).name}"]
+
+
+@pytest.mark.parametrize("kind", ["alike", "different", "table"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_placed_rows_are_those_of_threads(kind, dtype):
+    X, right, _ = instance(kind, dtype)
+    positions = np.arange(3, 190, 5)
+    side = {"alike": "one", "different": "both", "table": "rows"}[kind]
+    placed = []
+    for source in (ArraySource(X), TensorSource(torch.as_tensor(X).to(DEVICE))):
+        placed.append(Placed.nobody(SIZE, RANK))
+        attach(Reader(source, 4.0, side), (positions, right[positions]), placed[-1], 0.01)
+    one, other = placed
+    for name in ("factor", "share", "misfit"):
+        np.testing.assert_allclose(getattr(other, name), getattr(one, name), rtol=0, atol=1e-9)
+    assert other.done == one.done == SIZE

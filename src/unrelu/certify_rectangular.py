@@ -8,6 +8,7 @@ from unrelu.base.errors import InputError
 from unrelu.complete_rectangular import complete_rectangular
 from unrelu.results.rectangular import RectangularCompletion
 from unrelu.results.table_certificate import TableCertificate
+from unrelu.results.tensors import in_memory
 
 __all__ = ["certify_rectangular"]
 
@@ -43,6 +44,7 @@ def certify_rectangular(X: Any, rank: int | None = None, **options: Any) -> Tabl
     >>> print(certificate)
     Proved: exactly one 40×25 matrix of rank at most 2 agrees with the seen entries.
     """
+    X = in_memory(X)
     if isinstance(X, RectangularCompletion):
         if rank is not None and rank != X.rank:
             raise InputError(f"rank must be that of the completion, {X.rank}, or left out; got {rank!r}")

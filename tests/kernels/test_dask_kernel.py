@@ -3,6 +3,8 @@
 import os
 import pickle
 import signal
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -10,6 +12,9 @@ import pytest
 import unrelu
 from helpers import ROUNDING
 from unrelu.base.engines import noting
+from unrelu.base.errors import InputError
+from unrelu.data import dask_source
+from unrelu.data.dask_graph import where
 from unrelu.data.dask_source import DaskSource
 from unrelu.data.observations import Observations
 from unrelu.data.source import ArraySource
@@ -205,7 +210,37 @@ def test_a_kernel_is_chosen_by_where_the_values_are_and_by_what_chunks_can_be_to
     with noting() as engines:
         weighed = Observations.of(lazily(X), weights=np.ones((N, 1)) + np.arange(N)[:, None])
         assert isinstance(kernel_for(weighed, OneSided()), GeneralKernel)
-    assert engines == []
+    assert engines == ["NumPy in float64"]  # the blocks come here
+
+
+def test_estimates_that_are_renewed_are_those_of_the_next_pass():
+    X = values("alike", ("above", 0.4))
+    here, there = (observed(one, "alike", ("above", 0.4)) for one in (X, lazily(X)))
+    U = np.random.default_rng(7).standard_normal((N, RANK))
+    with dask.config.set(scheduler="threads"):
+        kernel = DaskKernel(there, Censored(0.5)).with_loss(Censored(0.1))
+        near(kernel.evaluate(U)[1], GeneralKernel(here, Censored(0.1)).evaluate(U)[1], ROUNDING)
+
+
+def test_kernels_and_weights_tell_a_scheduler_how_large_they_are():
+    """Else it sends them from worker to worker."""
+    X = values("alike", ("above", 0.4))
+    told = clusters.parts.Told(observed(X, "alike", ("above", 0.4)), OneSided(), False)
+    assert sys.getsizeof(clusters.parts.made(told, clusters.parts.Chunks(1, 1, False), X)) >= X.nbytes
+    assert sys.getsizeof(clusters.parts.Kept([np.zeros(1000), (np.zeros(10),)])) >= 8080
+    assert sys.getsizeof(clusters.parts.Factors((np.zeros((50, 4)),), [])) >= 1600
+
+
+def test_a_table_has_kernels_of_all_its_entries(monkeypatch):
+    """Of a symmetric matrix they hold one side of the diagonal."""
+    room = 0.9 * 30 * N * 11 / clusters.SHARE
+    monkeypatch.setattr(clusters, "memory", lambda: room)
+    with dask.config.set(scheduler="threads"):
+        table, square = (
+            DaskKernel(observed(lazily(values(kind, None)), kind, None), Observed()) for kind in ("table", "alike")
+        )
+    assert table._making
+    assert not square._making
 
 
 def test_what_workers_are_sent_of_it_has_no_values():
@@ -222,6 +257,15 @@ def test_chunks_of_any_size_and_empty_ones():
     with dask.config.set(scheduler="threads"):
         kernel = DaskKernel(observed(DaskSource(lazy), "alike", ("above", 0.0)), OneSided())
         near(kernel.evaluate(U)[1], GeneralKernel(here, OneSided()).evaluate(U)[1], ROUNDING)
+
+
+def again_and_again(source, start):
+    for _ in range(100):
+        unrelu.complete(source, 3, method="gauss-newton", start=start, rng=0)
+
+
+def first_rows(block):
+    return block[:5]
 
 
 def counting(monkeypatch):
@@ -312,8 +356,47 @@ def test_the_tailored_start_is_made_of_passes():
     assert np.linalg.norm(starts[0] - starts[1]) <= 1e-2 * np.linalg.norm(starts[0])
 
 
+def test_a_client_that_is_closed_on_the_way_is_one_sentence():
+    U = np.random.default_rng(0).standard_normal((300, 3))
+    X = np.where(U @ U.T + 0.1 >= 0, U @ U.T + 0.1, np.nan)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0", memory_limit=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        lazy = da.from_array(X, chunks=50).persist()
+        clock = threading.Timer(0.5, client.close)
+        clock.start()
+        with pytest.raises(InputError, match="the cluster lost what it was computing"):
+            again_and_again(DaskSource(lazy), U + 0.5)
+
+
 class TestSource:
     """What is known of a matrix without its blocks."""
+
+    def test_masked_entries_were_not_seen(self):
+        X = np.arange(16.0).reshape(4, 4)
+        masked = da.ma.masked_array(da.from_array(X, chunks=2), da.from_array(X % 3 == 0, chunks=2))
+        expected = np.where(X % 3 == 0, np.nan, X)
+        np.testing.assert_array_equal(DaskSource(masked).block(slice(0, 4), slice(0, 4)), expected)
+        assert DaskSource(masked).summary().count == 10
+
+    def test_thin_chunks_do_not_make_thin_blocks(self, monkeypatch):
+        monkeypatch.setattr(dask_source, "SIDE", 150)
+        with pytest.warns(UserWarning, match="rechunked to 150 and 150"):
+            assert DaskSource(da.zeros((400, 400), chunks=(1, 400))).lazy.chunks == ((150, 150, 100),) * 2
+
+    def test_a_chunk_that_is_not_as_large_as_it_should_be(self):
+        lazy = da.zeros((40, 40), chunks=20).map_blocks(first_rows, dtype=float)
+        with pytest.raises(
+            InputError, match=r"chunk \(0, 0\) of X has 5 rows and 20 columns, and its array says 20 and"
+        ):
+            DaskSource(lazy).summary()
+
+    def test_processes_are_called_so(self):
+        with dask.config.set(scheduler="processes"):
+            assert where() == "in processes"
 
     def test_single_entries(self):
         X = values("table", None)

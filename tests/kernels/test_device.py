@@ -191,10 +191,24 @@ def test_a_kernel_is_chosen_by_where_the_values_are_and_by_what_passes_there_kno
     assert engines == [f"PyTorch on {sources(X)['there'].tensor.device} in float64"]
     with noting() as engines:
         assert isinstance(kernel_for(observed(X, "alike", ("above", 0.0)), OneSided()), TiledKernel)
+    assert engines == []
+    with noting() as engines:  # the blocks come here
         assert isinstance(kernel_for(there, Huber(1.0)), GeneralKernel)
         weighed = Observations.of(sources(X)["there"], weights=np.ones((N, 1)) + np.arange(N)[:, None])
         assert isinstance(kernel_for(weighed, OneSided()), GeneralKernel)
-    assert engines == []
+    assert engines == ["NumPy in float64"]
+
+
+def test_what_was_made_of_one_loss_does_not_serve_another():
+    X = values("alike", ("above", 0.0))
+    here, there = (observed(one, "alike", ("above", 0.0)) for one in (X, sources(X)["there"]))
+    U = np.random.default_rng(7).standard_normal((N, RANK))
+    kernel = DeviceKernel(there, Censored(0.5))
+    kernel.total(lambda pairs: 0)
+    other, wanted = kernel.with_loss(Censored(0.1)), GeneralKernel(here, Censored(0.1))
+    near(other.curvature_matrix(U, other.evaluate(U)[2]), wanted.curvature_matrix(U, wanted.evaluate(U)[2]), KEPT)
+    signed, wanted = kernel.signed([1, -1, 1]), GeneralKernel(here, Censored(0.5)).signed([1, -1, 1])
+    near(signed.curvature_matrix(U, signed.evaluate(U)[2]), wanted.curvature_matrix(U, wanted.evaluate(U)[2]), KEPT)
 
 
 def test_points_live_there_and_what_a_problem_says_of_them_is_the_same():

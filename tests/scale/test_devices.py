@@ -63,6 +63,7 @@ class TestTensors:
             (torch.zeros((2, 2), dtype=torch.complex64), "must be real"),
             (torch.zeros((2, 2), dtype=torch.bool), "is this the mask"),
             (torch.eye(2).to_sparse(), "must be a dense tensor"),
+            (torch.zeros((2, 2), device="meta"), "on the device meta, where tensors have no values"),
         ],
     )
     def test_what_holds_no_numbers_is_refused(self, values, words):
@@ -189,6 +190,25 @@ class TestAsked:
         assert choice.why.startswith("device='auto' took cuda:0, a card,")
         assert words in choice.why
         assert choice.fits == (room > 1)
+
+    def test_tensors_beside_an_array_are_numbers(self):
+        _, X = instance()
+        for threshold in (torch.tensor(0.0), torch.zeros(60, 1, requires_grad=True), (torch.tensor(-9.0), 0.0)):
+            seen = {"seen": "outside"} if isinstance(threshold, tuple) else {}
+            for given in (X, torch.as_tensor(X)):
+                found = unrelu.complete(given, 2, threshold=threshold, rng=0, **seen)
+                assert tuple(found.factor.shape) == (60, 2)
+        with pytest.raises(InputError, match="weights must be a dense tensor"):
+            unrelu.complete(X, 2, weights=torch.ones((60, 60)).to_sparse())
+
+    def test_a_posterior_is_not_finished(self):
+        with pytest.raises(InputError, match="finish is for method='auto' and 'gauss-newton', got method='gibbs'"):
+            unrelu.complete(instance()[1], 2, method="gibbs", finish="float64")
+
+    def test_a_proof_of_a_table_takes_an_answer_in_tensors(self):
+        _, X = instance(table=True)
+        found = unrelu.complete_rectangular(torch.as_tensor(X), 2, rng=0)
+        assert str(unrelu.certify_rectangular(found)) == str(unrelu.certify_rectangular(found.numpy()))
 
     def test_finish_is_checked(self):
         with pytest.raises(InputError, match="finish must be 'float64', or None"):

@@ -59,6 +59,27 @@ def test_a_scheduler_that_does_not_answer(folder):
     assert time.monotonic() - began < 30
 
 
+def test_a_scheduler_without_workers(folder):
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as cluster:
+        done = unrelu(folder, "x.zarr", "-r", "3", "--dask", cluster.scheduler_address)
+        assert done.returncode == 2
+        assert f"error: --dask: the scheduler at {cluster.scheduler_address} has no workers; start some" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--dask", ""], "--dask takes the address of a scheduler"),
+        (["--dask", "local", "-o", "y.zarr", "--mask-out", "m.csv"], "--mask-out has a number for every entry"),
+    ],
+)
+def test_what_cannot_be_is_said_before_a_cluster_starts(folder, more, words):
+    done = unrelu(folder, "x.zarr", "-r", "3", *more)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert words in done.stderr
+
+
 def test_only_zarr_is_for_workers(folder):
     done = unrelu(folder, "x.npy", "-r", "3", "--dask", "local")
     assert done.returncode == 2

@@ -44,6 +44,14 @@ Key = tuple[Any, ...]
 RETRIES = 3
 # Options of mallopt, and how many bytes a worker keeps.
 MMAP_THRESHOLD, TRIM_THRESHOLD, KEPT = -3, -1, 1 << 25
+# What tells that a client or its cluster is not there any more.
+LOST = (
+    "FutureCancelledError",
+    "CancelledError",
+    "CommClosedError",
+    "TimeoutError",
+    "ClosedClientError",
+)
 ADVICE = "see that array.compute() works, and call again"
 
 
@@ -210,10 +218,14 @@ def _on_cluster(
     try:
         with failing(), _of_any_size():
             futures = list(client.get(graph, [*wanted, *stay], sync=False, retries=RETRIES))
+            waiting = iter(as_completed(futures))
         asked = {future.key: key for future, key in zip(futures, wanted, strict=False)}
-        for future in as_completed(futures):
-            if future.status != "finished":
-                with failing():
+        while True:
+            with failing():
+                future = next(waiting, None)
+                if future is None:
+                    break
+                if future.status != "finished":
                     future.result()  # raises what went wrong
             if future.key in asked:
                 told(asked[future.key])
@@ -222,7 +234,8 @@ def _on_cluster(
             values = [_checked(value) for value in client.gather(futures[: len(wanted)])]
     except BaseException:
         # Also on Ctrl-C: what was submitted is not wanted any more.
-        client.cancel(futures, force=True)
+        with suppress(Exception):  # a client that is closed has nobody to tell
+            client.cancel(futures, force=True)
         raise
     return values, dict(zip(stay, futures[len(wanted) :], strict=True))
 
@@ -253,6 +266,8 @@ def memory() -> int | None:
 def where() -> str:
     """Where graphs run, in words."""
     count = workers()
+    if count is None and "multiprocessing" in getattr(_scheduler(), "__module__", ""):
+        return "in processes"
     return "in threads" if count is None else f"on {count} worker{'' if count == 1 else 's'}"
 
 
@@ -284,7 +299,7 @@ def failing() -> Iterator[None]:
                 "the workers that computed a block died, one after the other; give them more memory, or write the data "
                 "in smaller chunks"
             ) from error
-        if name in ("FutureCancelledError", "CancelledError", "CommClosedError", "TimeoutError"):
+        if name in LOST:
             raise InputError(
                 f"the cluster lost what it was computing ({said(error)}); see that its scheduler and workers run, and "
                 "call again"

@@ -27,6 +27,8 @@ __all__ = ["DaskSource", "fetched", "is_dask"]
 FEW = 1 << 22
 # About so many rows and columns have the blocks in which workers read a zarr array: a task takes a tenth of a second.
 SIDE = 2048
+# Chunks that are rechunked anyway are made so large where there would be more than so many bands of them.
+MOST_BANDS = 100
 # Blocks of a zarr array have sides of one length; if that of two chunks together is no longer than this.
 LONGEST = 4096
 ALIGNED = "rechunk it and persist it once, which spares every pass that"
@@ -82,6 +84,8 @@ class DaskSource(Far):
         self.shape = (int(array.shape[0]), int(array.shape[1]))
         single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
         self.dtype = np.dtype(np.float32 if single else np.float64)
+        if isinstance(array._meta, np.ma.MaskedArray):
+            array = array.map_blocks(_unmasked, self.dtype, dtype=self.dtype, meta=np.empty((0, 0), self.dtype))
         array = array if array.dtype == self.dtype else array.astype(self.dtype)
         self.lazy = _simplest(_aligned(array))
         self.block_shape = (max(self.lazy.chunks[0], default=1), max(self.lazy.chunks[1], default=1))
@@ -121,6 +125,12 @@ class DaskSource(Far):
         across, down = (np.zeros(length, np.int64) for length in self.shape)
         sides = [places_of(sizes) for sizes in self.lazy.chunks]
         for (i, j), one in zip(np.ndindex(*self.lazy.numblocks), found, strict=True):
+            came, expected = (len(one.per_row), len(one.per_column)), (self.lazy.chunks[0][i], self.lazy.chunks[1][j])
+            if came != expected:
+                raise InputError(
+                    f"chunk {(i, j)} of X has {came[0]} rows and {came[1]} columns, and its array says {expected[0]} and "
+                    f"{expected[1]}; call X.compute_chunk_sizes(), or tell map_blocks the right chunks="
+                )
             across[sides[0][i]] += one.per_row
             down[sides[1][j]] += one.per_column
         ends = min((one.low for one in found), default=np.inf), max((one.high for one in found), default=-np.inf)
@@ -157,6 +167,11 @@ class _Some:
 
     rows: Indices
     cols: Indices
+
+
+def _unmasked(values: Any, dtype: Any) -> Array:
+    """NaN where an array is masked."""
+    return np.ma.filled(np.ma.asarray(values).astype(dtype), np.nan)
 
 
 def _picked(values: Array, some: _Some) -> Array:
@@ -216,7 +231,7 @@ def _expect_matrix(array: Any) -> None:
             f"chunks of X must have known sizes, got {array.chunks} for a dask array of shape {array.shape}; call "
             "X.compute_chunk_sizes() first"
         )
-    if array.dtype.kind not in "fiu":
+    if getattr(array.dtype, "kind", "?") not in "fiu":
         raise InputError(f"X must hold numbers, got a dask array of dtype {array.dtype}; use X.astype(numpy.float64)")
 
 
@@ -228,6 +243,8 @@ def _aligned(array: Any) -> Any:
     if array.shape[0] != array.shape[1] or rows == cols:
         return array
     kept = rows if max(rows) <= max(cols) else cols
+    if len(kept) > MOST_BANDS and max(kept) < SIDE:  # such as one row a chunk
+        kept = tuple(place.stop - place.start for place in _edges(array.shape[0], SIDE))
     warn(
         f"X has chunks of up to {max(rows)} rows and {max(cols)} columns, and a square matrix needs the same of both; "
         f"it is rechunked to {max(kept)} and {max(kept)}",

@@ -42,6 +42,11 @@ def tensor_checked(X: Any, name: str = "X") -> Any:
         )
     if X.dtype.is_complex:
         raise InputError(f"{name} must be real, got complex dtype {X.dtype}; pass the real part if that is meant")
+    if X.device.type == "meta":
+        raise InputError(f"{name} is on the device meta, where tensors have no values; make it on cpu or cuda")
+    if X.is_quantized or X.is_nested:
+        kind = "quantized" if X.is_quantized else "nested"
+        raise InputError(f"{name} must be a plain tensor, got a {kind} one; give its values, as with X.dequantize()")
     if X.dtype is torch.bool:
         raise InputError(f"{name} must hold numbers, got a boolean tensor; is this the mask rather than the values?")
     X = X.detach()

@@ -73,7 +73,9 @@ class DaskKernel:
         self.bounded = not loss.heard(observations.limits).nothing
         noted(f"dask {where()} in {self.dtype.name}")
         room = memory()
-        held = room is None or observations.source.lazy.size * (self.dtype.itemsize + 3) / 2 <= SHARE * room
+        # Of a symmetric matrix a kernel holds one side of the diagonal; three bytes an entry are marks and weights.
+        entries = observations.source.lazy.size / (2 if observations.source.cut is None else 1)
+        held = room is None or entries * (self.dtype.itemsize + 3) <= SHARE * room
         self._grid = _Grid.of(observations.source, LONGEST if held else 1, PAIRS * (workers() or 1))
         # What stands for the kernel of each pair in a graph, and the tasks that it needs there.
         self._kernels: dict[Pair, Any] = {}

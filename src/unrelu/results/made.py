@@ -52,7 +52,7 @@ def completion_of(task: Task, attempts: Attempts) -> Completion:
     own = outcome.own if ours else point.factors
     likelihood = (point.loss or problem.loss) if problem.loss.likelihood else None
     return Completion(
-        factor=(point.factor if ours else point.factors.left) * root,
+        factor=np.asarray(point.factor if ours else point.factors.left) * root,
         verdict=Verdict(ended.code, said),
         history=outcome.history,
         objective=in_units(point.value, unit, problem.value_power),
@@ -64,8 +64,8 @@ def completion_of(task: Task, attempts: Attempts) -> Completion:
         iteration=outcome.iteration,
         undetermined_rows=attempts.undetermined,
         labels=observations.labels,
-        left=None if own is None else own.left * root,
-        right=None if own is None else own.right * root,
+        left=None if own is None else np.asarray(own.left) * root,
+        right=None if own is None else np.asarray(own.right) * root,
         apart=outcome.apart,
         attempts=tuple(task.journal.attempts),
         symmetric=ours,

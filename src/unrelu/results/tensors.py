@@ -15,7 +15,7 @@ __all__ = ["TensorCompletion", "in_memory"]
 
 
 class TensorCompletion:
-    """A :class:`Completion` as seen from PyTorch: every array that it gives is a tensor on the device of the data.
+    """A :class:`Completion` as seen from PyTorch: arrays that it gives are tensors on the device of the data.
 
     It has everything that a completion has, and takes tensors where that takes arrays. ``numpy()`` is the completion
     itself.
@@ -46,8 +46,11 @@ class TensorCompletion:
         """The fit everywhere, multiplied on the device: :meth:`Completion.matrix`."""
         if undetermined != "keep":
             return self._there(self._completion.matrix(undetermined))
+        from unrelu.kernels.device.undisturbed import undisturbed
+
         left, right = (self._there(side) for side in (self._completion.factors.left, self._completion.factors.right))
-        return left @ right.T
+        with undisturbed():
+            return left @ right.T
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._completion, name)

@@ -100,13 +100,15 @@ class Pass:
 
     @property
     def bytes_out(self) -> int:
-        """Factors that go to the workers: each needs nearly all of them."""
+        """The factor that goes to the workers: each needs nearly all of it."""
         return self.workers * self.rows * self.rank * self.itemsize
 
     @property
     def bytes_between(self) -> float:
-        """Sums that change the worker, at most: of all but those that lie where they are added."""
-        return 2 * self.chunks * self.side * self.numbers * DOUBLE * (1 - 1 / self.workers)
+        """Sums that change the worker, at most: of all but those that lie where they are added, on each level."""
+        below = self.bands if self.alike else 2 * self.bands - 1
+        added = self.bands * (below + sum(self._tree[:-1]))
+        return added * self.side * self.numbers * DOUBLE * (1 - 1 / self.workers)
 
     @property
     def bytes_back(self) -> int:

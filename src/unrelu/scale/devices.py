@@ -34,6 +34,8 @@ ROOM = 0.8
 # Options that hold numbers of the matrix's size, and may be tensors.
 BESIDE = ("threshold", "unknown", "weights", "sigma", "start", "truth")
 FINISHES = (None, "float64")
+# Methods that may go on from where another one ended.
+FINISHED = ("auto", "gauss-newton")
 
 
 def where_the_data_are(*, table: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -76,11 +78,15 @@ class _Call:
         """On the device, and finished in double precision if that is asked for."""
         if finish not in FINISHES:
             raise InputError(f"finish must be 'float64', or None for the precision of the data; got {finish!r}")
+        method = self.options.get("method", "auto")
+        if finish is not None and method not in FINISHED:
+            raise InputError(f"finish is for method='auto' and 'gauss-newton', got method={method!r}; drop one of them")
+        options = {**self.options, **{name: self._beside(name, self.options.get(name)) for name in BESIDE}}
+        options = {name: value for name, value in options.items() if name in self.options}
         if device is None and finish is None and not is_tensor(self.X):
             with noting() as engines:  # a source of the caller's may be elsewhere
-                found = self.complete(self.X, **self.options)
+                found = self.complete(self.X, **options)
             return _said(found, engines, "") if engines else found
-        options = {**self.options, **{name: self._beside(name) for name in BESIDE if is_tensor(self.options.get(name))}}
         there = self._source(choose(device, self.X))
         with noting() as engines:
             found = self._solved(there, options, finish)
@@ -88,15 +94,19 @@ class _Call:
         found = replace(found, source=self.X)
         return TensorCompletion(found, self.X.device) if is_tensor(self.X) else found
 
-    def _beside(self, name: str) -> Any:
-        """Numbers beside the matrix, in memory; they are where the matrix is."""
-        value = self.options[name]
+    def _beside(self, name: str, value: Any) -> Any:
+        """Numbers beside the matrix, in memory, inside tuples too; they are where the matrix is."""
+        if isinstance(value, tuple | list) and any(is_tensor(one) for one in value):
+            return tuple(self._beside(name, one) for one in value)
+        if not is_tensor(value):
+            return value
         if is_tensor(self.X) and value.device != self.X.device and value.ndim:
             raise InputError(
                 f"X and {name} must be on one device, got {self.X.device} and {value.device}; move one of them with "
                 f"{name}.to(X.device)"
             )
-        values = value.detach().cpu().numpy()
+        kept = value if str(value.dtype) == "torch.bool" else tensor_checked(value, name)
+        values = kept.detach().cpu().numpy()
         return float(values) if values.ndim == 0 else values
 
     def _source(self, choice: Choice) -> _There:

@@ -113,6 +113,11 @@ class Scale:
             return brought
         self._allow(opened, files)
         beside = files.of_every_entry.keys() - {"--output"}  # what only all of it at once can give
+        if beside and self.dask is not None:
+            option = min(beside)
+            raise InputError(
+                f"{option} has a number for every entry, and --dask leaves entries where they are; drop one"
+            )
         if not beside and self._wanted(_bytes(opened)):
             return Streamed.of(opened, file, how, self.method)
         if not is_zarr(file):

@@ -36,6 +36,8 @@ def connected(address: str | None, source: Any) -> Iterator[None]:
     if address is None:
         yield
         return
+    if not address.strip():
+        raise InputError("--dask takes the address of a scheduler, such as tcp://host:8786, or local; got nothing")
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
@@ -55,11 +57,18 @@ def connected(address: str | None, source: Any) -> Iterator[None]:
                 local = LocalCluster(threads_per_worker=1, dashboard_address=":0", silence_logs=quiet)
             place = stack.enter_context(local)
         try:
-            stack.enter_context(Client(place, timeout=PATIENCE))
+            client = stack.enter_context(Client(place, timeout=PATIENCE))
         except (OSError, ValueError, TypeError) as error:
             raise InputError(
                 f"--dask: no scheduler of dask answers at {printable(address)} ({said(error)}); start one with dask "
                 "scheduler, check the address, such as tcp://host:8786, or say --dask local"
+            ) from error
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError as error:
+            raise InputError(
+                f"--dask: the scheduler at {printable(address)} has no workers; start some with dask worker "
+                f"{printable(address)}, and run the command again"
             ) from error
         _hold_if_there_is_room(source)
         yield

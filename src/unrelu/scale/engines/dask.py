@@ -44,7 +44,8 @@ class Dask:
         """One pass; one that was cut short begins anew, for its sums are on the workers."""
         noted(_engine(data.source))
         dtype, lazy = data.source.dtype, data.source.lazy
-        left, right = (np.ascontiguousarray(factor, dtype) for factor in factors)
+        left = np.ascontiguousarray(factors[0], dtype)
+        right = left if factors[1] is factors[0] else np.ascontiguousarray(factors[1], dtype)
         work = _Pass(data, (left, right), asked, lazy)
         whole = sum(rows.stop - rows.start for rows, _ in data.blocks(side))
         nothing, done, rows = Found.nothing(0, left.shape[1], asked), 0, 0
@@ -162,15 +163,16 @@ class _Pass:
     def _ask(self) -> None:
         """A task for each chunk, and one for its sums: those come here, and say how far the pass is."""
         data, name, graph = self.data, self.name, self.graph
+        alone = self.factors[0] is self.factors[1]
         for side, (factor, places) in enumerate(zip(self.factors, self.places, strict=True)):
-            for k, place in enumerate(places):
+            for k, place in enumerate(places if side == 0 or not alone else []):
                 graph[name, "factor", side, k] = factor[place]
         alike = data.halved
         plain = _Chunk(data.unit, data.threshold, data.sign, self.asked, False, alike, 2 if alike else 1)
         graph[name, "plain"], graph[name, "diagonal"] = plain, replace(plain, diagonal=True)
         for i, j in self.chunks:
             terms = "diagonal" if data.symmetric and i == j else "plain"
-            sides = (name, "factor", 0, i), (name, "factor", 1, j)
+            sides = (name, "factor", 0, i), (name, "factor", 0 if alone else 1, j)
             graph[name, "part", i, j] = task(_looked_at, (name, terms), (self.lazy.name, i, j), *sides)
             graph[name, "sums", i, j] = task(itemgetter(2), (name, "part", i, j))
             rows, cols = self.places[0][i], self.places[1][j]

@@ -128,8 +128,8 @@ class DaskSource(Far):
             came, expected = (len(one.per_row), len(one.per_column)), (self.lazy.chunks[0][i], self.lazy.chunks[1][j])
             if came != expected:
                 raise InputError(
-                    f"chunk {(i, j)} of X has {came[0]} rows and {came[1]} columns, and its array says {expected[0]} and "
-                    f"{expected[1]}; call X.compute_chunk_sizes(), or tell map_blocks the right chunks="
+                    f"chunk {(i, j)} of X has {came[0]} rows and {came[1]} columns, and its array says {expected[0]} "
+                    f"and {expected[1]}; call X.compute_chunk_sizes(), or tell map_blocks the right chunks="
                 )
             across[sides[0][i]] += one.per_row
             down[sides[1][j]] += one.per_column

@@ -110,6 +110,7 @@ def named(X, lazy, U, repeats):
     U = U.astype(np.float32)
     D = np.random.default_rng(2).standard_normal(U.shape).astype(np.float32)
     kept = [kernel.evaluate(U)[2] for kernel in (here, there)]
+    print(f"{'':34s} the client receives {8 * U.size / 1e6:.1f} MB of products in each of these:")
     compared("F and its gradient", lambda: here.evaluate(U)[1], lambda: there.evaluate(U)[1], repeats, relative)
     compared(
         "a curvature product",

@@ -33,6 +33,8 @@ def test_tasks_and_bytes_are_those_of_a_pass(alike, curvature, bands):
     assert kinds.count("part") == model.chunks
     assert sum(kinds.count(kind) for kind in ("part", "sums", "band")) == model.tasks
     assert max(key[3] for key in made.graph if key[0] == made.name and key[1] == "band") + 1 == model.levels
+    factors = [value for key, value in made.graph.items() if key[:2] == (made.name, "factor")]
+    assert sum(factor.nbytes for factor in factors) * model.workers == model.bytes_out
     found = look(data, (U, U), asked)
     back = sum(part.nbytes for part in (found.seen, found.gradient, found.normal, found.squares))
     assert back == model.bytes_back

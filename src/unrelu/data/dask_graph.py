@@ -122,7 +122,7 @@ def places_of(sizes: Sequence[int]) -> list[slice]:
 
 @dataclass(frozen=True)
 class Sides:
-    """Of which results the part 0 is added up, of which the part 1."""
+    """For each result of a sum, which of its two parts is meant: 0 for its rows, 1 for its columns."""
 
     numbers: tuple[int, ...]
 
@@ -138,7 +138,7 @@ def summed(graph: dict[Key, Any], name: Key, parts: Sequence[tuple[Key, int]], a
     parts : list of (key, side)
         Results, and which part of each is meant.
     add : callable
-        Takes :class:`Sides` and results; what it returns is such a result, of which part 0 is the sum.
+        Takes :class:`Sides` and results, and returns a result whose part 0 is the sum.
     """
     level = 0
     while True:
@@ -158,7 +158,7 @@ def run(
     told: Callable[[Key], object] = lambda key: None,
     stay: Sequence[Key] = (),
 ) -> tuple[list[Any], dict[Key, Any]]:
-    """Results of the tasks ``wanted``, in their order; and what stands for those that ``stay`` where they are.
+    """Run a graph: results of the tasks ``wanted`` come here, in their order, and those that ``stay`` are referred to.
 
     Parameters
     ----------
@@ -168,8 +168,8 @@ def run(
     told : callable
         Hears of each task of ``wanted`` that is done.
     stay : list of keys
-        Results that others will need: on a cluster they stay on the workers until nobody asks for them any more. What
-        is returned for them can be put into the next graph.
+        Results that the next graph will need: on a cluster they stay on their workers while somebody holds what is
+        returned for them, which goes into that graph in their place.
 
     Raises
     ------

@@ -84,7 +84,7 @@ class DaskKernel:
 
     def __getstate__(self) -> dict[str, Any]:
         """What workers need of it, who may be sent a function that has it: not the values, nor what stands for them."""
-        there = {"_observations", "_kernels", "_making", "_in_memory"}
+        there = {"_observations", "_kernels", "_making"}
         return {name: value for name, value in vars(self).items() if name not in there}
 
     def _make(self, loss: Loss, held: bool) -> None:
@@ -264,9 +264,9 @@ class _Grid:
         ----------
         source : Source
         longest : int
-            Chunks are joined up to so many rows,
+            Chunks are joined into bands of up to so many rows.
         pairs : int
-            if so many pairs are left.
+            They are not joined where fewer pairs of bands than this would be left.
         """
         sides = [places_of(sizes) for sizes in source.lazy.chunks]
         joined = [_joined(places, longest) for places in sides]

@@ -300,6 +300,16 @@ def test_the_tailored_start_is_made_of_passes():
         assert np.linalg.norm(starts[0] - starts[1]) <= 1e-2 * np.linalg.norm(starts[0])
 
 
+def test_both_sides_are_compared_once_for_all_precisions(monkeypatch):
+    looked = []
+    real = feed.is_alike
+    monkeypatch.setattr(feed, "is_alike", lambda values: looked.append(1) or real(values))
+    source = sources(values("alike", None))["there"]
+    for one in (source, source.in_dtype(np.float32), source):
+        assert DeviceKernel(observed(one, "alike", None), Observed())._feed.alike
+    assert len(looked) == 1
+
+
 def test_a_source_can_be_stored():
     source = pickle.loads(pickle.dumps(TensorSource(torch.eye(3))))
     assert source.block(slice(0, 1), slice(0, 3)).tolist() == [[1.0, 0.0, 0.0]]

@@ -21,6 +21,8 @@ from unrelu.data.summary import Summary
 __all__ = ["Counts", "checked", "counted", "impossible", "within_range"]
 
 
+# Rows that are looked at before all are.
+FEW_ROWS = 16
 # Entries that a sentence names.
 NAMED = 3
 # Up to which share of the seen entries some may be on the wrong side where a few wrong ones are expected: with more of
@@ -257,6 +259,8 @@ def _refuse_one_triangle(source: Source, limits: Limits) -> None:
         rows, cols, values = stored
         upper, lower = bool((rows < cols).any()), bool((rows > cols).any())
         apart = bool(((limits.at(cols, rows, source.shape).nearest(values) != values) & (rows != cols)).any())
+    elif _shows_both_triangles(source):
+        return
     else:
         for start, values in source.bands():
             places = np.arange(values.shape[1]) - np.arange(start, start + len(values))[:, None]
@@ -273,6 +277,15 @@ def _refuse_one_triangle(source: Source, limits: Limits) -> None:
             f"only the {which} triangle of X holds seen entries, which with a threshold says that (j, i) lies on "
             "the other side than (i, j); mirror X if it is symmetric, or mark the other triangle as unknown="
         )
+
+
+def _shows_both_triangles(source: Source) -> bool:
+    """Whether the first rows hold something above the diagonal, and the last ones something below it."""
+    n = source.shape[0]
+    few, everyone = min(FEW_ROWS, n), np.arange(n)
+    top, bottom = (~np.isnan(source.block(slice(k, k + few), slice(0, n))) for k in (0, n - few))
+    above, below = everyone > everyone[:few, None], everyone < everyone[n - few :, None]
+    return bool((top & above).any() and (bottom & below).any())
 
 
 def _refuse_a_threshold_out_of_reach(source: Source, limits: Limits, counts: Counts) -> None:

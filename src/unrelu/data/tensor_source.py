@@ -86,7 +86,7 @@ class TensorSource(Source):
     def __init__(self, tensor: Any, dtype: Any = None) -> None:
         if tensor.ndim != 2:
             raise InputError(f"X must be a matrix (2-D), got a {tensor.ndim}-D tensor of shape {tuple(tensor.shape)}")
-        self.tensor = tensor_checked(tensor)
+        self.tensor, self._known = tensor_checked(tensor), dict[str, bool | None]()
         self.shape = (int(tensor.shape[0]), int(tensor.shape[1]))
         self.dtype = np.dtype(str(self.tensor.dtype).partition(".")[2] if dtype is None else dtype)
         self.device = tensor.device
@@ -126,8 +126,17 @@ class TensorSource(Source):
     def in_dtype(self, dtype: Any) -> Source:
         """The same values, computed with in another precision; they are not copied."""
         other = TensorSource(self.tensor, np.dtype(dtype))
-        other.alike = self.alike
+        other._known = self._known
         return other
+
+    @property
+    def alike(self) -> bool | None:
+        """Whether the matrix is the same on both sides of its diagonal, for everyone with this tensor."""
+        return self._known.get("alike")
+
+    @alike.setter
+    def alike(self, value: bool | None) -> None:
+        self._known["alike"] = value
 
     def without(self, rows: Indices, cols: Indices) -> Source:
         """The same without some entries, a copy."""

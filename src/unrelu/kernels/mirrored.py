@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from unrelu.base.arrays import Array
@@ -21,14 +23,22 @@ class MirroredPasses:
     """
 
     def __init__(self, observations: Observations, Y: Array) -> None:
+        if observations.source.tensor is not None:  # a start needs few digits, and single ones are quick there
+            single = observations.source.in_dtype(np.float32)
+            observations = replace(observations, source=single, scanned=observations._counts)
         seen = kernel_for(observations.seen_only, Observed())
         self._nothing = observations.limits.nothing
         self._one_sided = None if self._nothing else kernel_for(observations, OneSided())
         self._seen, self._Y = seen, np.zeros_like(Y) if self._nothing else Y
-        self._Y = seen.brought(self._Y) if hasattr(seen, "brought") else self._Y
+        self._Y = self.brought(self._Y)
         own = np.arange(observations.size)
         quiet = ~observations.source.diagonal_seen() & ~observations.told_at(own, own)
         self._quiet = (np.einsum("ik,ik->i", Y, Y) * quiet).astype(Y.dtype)[:, None]
+
+    def brought(self, V: Array) -> Array:
+        """Columns where the passes run."""
+        there: Array = self._seen.brought(V) if hasattr(self._seen, "brought") else V
+        return there
 
     def __call__(self, V: Array) -> Array:
         """Two passes."""

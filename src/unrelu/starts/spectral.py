@@ -103,7 +103,8 @@ class Tailored(Filled):
             return super()._top(observations, Y, rank, rng)
         Y = Y.astype(observations.dtype)
         first = rng.standard_normal((observations.size, min(rank + OVERSAMPLED, observations.size)))
-        return top_eigenpairs_by_passes(MirroredPasses(observations, Y), first.astype(Y.dtype), rank)
+        passes = MirroredPasses(observations, Y)
+        return top_eigenpairs_by_passes(passes, passes.brought(first.astype(Y.dtype)), rank)
 
 
 @dataclass(frozen=True)

@@ -174,6 +174,22 @@ def test_a_worker_that_is_killed_in_a_pass_changes_nothing(client):
     assert found.totals == whole.totals
 
 
+def once_in_vain(values, flag):
+    if not os.path.exists(flag):
+        open(flag, "w").close()
+        raise OSError("try again")
+    return values
+
+
+def test_a_task_that_fails_once_is_tried_again(client, tmp_path):
+    X, _, near = instance("alike")
+    with client.as_current():
+        lazy = da.from_array(X, chunks=150).map_blocks(once_in_vain, str(tmp_path / "tried"), dtype=X.dtype, meta=X[:0])
+        found = look(Data(DaskSource(lazy), 1.0, 0.0), near, Asked(first=True), 70)
+    assert (tmp_path / "tried").exists()
+    assert found.totals.count == int((~np.isnan(X)).sum())
+
+
 def left_over(client):
     return client.run_on_scheduler(
         lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks if "look" in str(key)]

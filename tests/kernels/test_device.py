@@ -300,6 +300,19 @@ def test_the_tailored_start_is_made_of_passes():
         assert np.linalg.norm(starts[0] - starts[1]) <= 1e-2 * np.linalg.norm(starts[0])
 
 
+def test_passes_are_fused_where_triton_is_new_enough_and_finds_a_compiler(monkeypatch):
+    pytest.importorskip("triton")
+    cuda, cpu = torch.device("cuda"), torch.device("cpu")
+    cases = (("3.4.0", "/usr/bin/cc", True), ("3.3.1", "/usr/bin/cc", False), ("4.0", "/usr/bin/cc", True),
+             ("3.9.0", None, False), ("odd", "/usr/bin/cc", False))  # fmt: skip
+    for release, compiler, fused in cases:
+        monkeypatch.setattr(feed, "version", lambda name, release=release: release)
+        monkeypatch.setattr(feed.shutil, "which", lambda name, compiler=compiler: compiler)
+        feed._can_fuse.cache_clear()
+        assert (feed.has_fused(cuda), feed.has_fused(cpu)) == (fused, False)
+    feed._can_fuse.cache_clear()
+
+
 def test_both_sides_are_compared_once_for_all_precisions(monkeypatch):
     looked = []
     real = feed.is_alike

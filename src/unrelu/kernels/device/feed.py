@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Protocol
@@ -17,6 +21,8 @@ from unrelu.kernels.device.region import Region
 
 __all__ = ["Feed", "feed_of", "is_alike"]
 
+# The release of Triton from which on what fused passes are written in is known.
+FUSED_FROM = (3, 4)
 # Rows of a block that is looked at together where two halves of a matrix are compared.
 BAND = 2048
 # Rows and columns of a block that is brought to the device: half a gigabyte in double precision.
@@ -173,8 +179,20 @@ def is_alike(values: torch.Tensor) -> bool:
 
 
 def has_fused(device: torch.device) -> bool:
-    """Whether passes on a device are fused: on CUDA, where Triton is."""
-    return device.type == "cuda" and find_spec("triton") is not None
+    """Whether passes on a device are fused: on CUDA, where Triton is, and the compiler that it calls."""
+    return device.type == "cuda" and _can_fuse()
+
+
+@cache
+def _can_fuse() -> bool:
+    if find_spec("triton") is None:
+        return False
+    try:
+        first, second = (int(part) for part in version("triton").split(".")[:2])
+    except (PackageNotFoundError, ValueError):
+        return False
+    compilers = (os.environ.get("CC", "cc"), "cc", "gcc", "clang")
+    return (first, second) >= FUSED_FROM and any(map(shutil.which, compilers))
 
 
 def _fused() -> ModuleType:

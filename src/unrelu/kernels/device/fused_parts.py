@@ -4,6 +4,8 @@ A tile is in registers from the time it is read. Most tiles lie inside of a regi
 entry has to be asked where it lies. Names in capitals are known when a pass is compiled.
 """
 
+import os
+
 import triton
 import triton.language as tl
 
@@ -31,7 +33,7 @@ NOTHING, ONE_SIDED, CENSORED = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 SHORT, IN_THREE = tl.constexpr(1), tl.constexpr(3)
 ROWS = tl.constexpr(operands.ROWS)
 # Instructions of the hardware are unknown to the interpreter.
-INTERPRETED = tl.constexpr(triton.knobs.runtime.interpret)
+INTERPRETED = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") == "1")
 # Of the bits of a single-precision number, those that matrix units read.
 ELEVEN_BITS = tl.constexpr(-8192)
 

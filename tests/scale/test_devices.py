@@ -202,7 +202,7 @@ class TestAsked:
             unrelu.complete(X, 2, weights=torch.ones((60, 60)).to_sparse())
 
     def test_a_posterior_is_not_finished(self):
-        with pytest.raises(InputError, match="finish is for method='auto' and 'gauss-newton', got method='gibbs'"):
+        with pytest.raises(InputError, match="finish is for one answer, and method='gibbs' gives a posterior"):
             unrelu.complete(instance()[1], 2, method="gibbs", finish="float64")
 
     def test_a_proof_of_a_table_takes_an_answer_in_tensors(self):

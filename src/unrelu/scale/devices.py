@@ -21,6 +21,7 @@ from unrelu.data.tensor_source import SMALL, ByBlocks, TensorSource, is_tensor, 
 from unrelu.loop.history import Verdict
 from unrelu.results.completion import Completion
 from unrelu.results.tensors import TensorCompletion, in_memory
+from unrelu.solvers import SAMPLERS
 
 __all__ = ["where_the_data_are"]
 
@@ -34,8 +35,6 @@ ROOM = 0.8
 # Options that hold numbers of the matrix's size, and may be tensors.
 BESIDE = ("threshold", "unknown", "weights", "sigma", "start", "truth")
 FINISHES = (None, "float64")
-# Methods that may go on from where another one ended.
-FINISHED = ("auto", "gauss-newton")
 
 
 def where_the_data_are(*, table: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -79,8 +78,8 @@ class _Call:
         if finish not in FINISHES:
             raise InputError(f"finish must be 'float64', or None for the precision of the data; got {finish!r}")
         method = self.options.get("method", "auto")
-        if finish is not None and method not in FINISHED:
-            raise InputError(f"finish is for method='auto' and 'gauss-newton', got method={method!r}; drop one of them")
+        if finish is not None and isinstance(method, str) and method in SAMPLERS:
+            raise InputError(f"finish is for one answer, and method={method!r} gives a posterior; drop one of them")
         options = {**self.options, **{name: self._beside(name, self.options.get(name)) for name in BESIDE}}
         options = {name: value for name, value in options.items() if name in self.options}
         if device is None and finish is None and not is_tensor(self.X):

@@ -154,9 +154,8 @@ def cases():
     for name in ("rectangle", "transposed", "offset"):
         yield name, "one-sided", False, 1, single
     yield "offset", "censored", False, 20, single
-    yield "whole", "one-sided", True, 50, single  # wider than parts may be
-    yield "rectangle", "censored", False, 45, single
-    yield "triangle", "one-sided", True, 70, single  # wider than tiles may be
+    yield "rectangle", "one-sided", True, 50, single  # wider than parts may be
+    yield "narrow", "censored", False, 70, single  # wider than tiles may be
     yield "transposed", "one-sided", True, 20, mixed
     yield "rectangle", "observed", True, 1, mixed
     yield "triangle", "censored", True, 3, double

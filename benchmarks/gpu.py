@@ -33,7 +33,10 @@ from unrelu.kernels.device.kernel import DeviceKernel
 from unrelu.model.losses import Censored, Observed, OneSided
 
 RANK = 20
-TESTS = ("tests/kernels/test_device.py", "tests/kernels/test_device_tails.py", "tests/kernels/test_fused.py")
+TESTS = (
+    *(f"tests/kernels/test_{name}.py" for name in ("device", "device_tails", "fused")),
+    "tests/scale/test_torch_engine.py",
+)
 
 
 def planted(n, device, dtype=torch.float32, sigma=0.0):

@@ -126,7 +126,8 @@ class _Call:
         import torch
 
         if source.shape[0] * source.shape[1] <= SMALL:
-            return _There(source, f"{source.shape[0]}×{source.shape[1]} entries stayed in memory, which is quicker")
+            values = source if is_tensor(self.X) else self.X  # with its labels, if there are any
+            return _There(values, f"{source.shape[0]}×{source.shape[1]} entries stayed in memory, which is quicker")
         if source.coordinates() is not None:
             return _There(
                 ByBlocks(source, choice.device), f"blocks of the sparse matrix go to {choice.device} in each pass"

@@ -224,6 +224,17 @@ class TestFinish:
         assert found.factor.dtype == np.float64
         assert np.abs(found.matrix() - M).max() < 1e-10
 
+    @pytest.mark.parametrize("table", [False, True])
+    def test_a_data_frame_keeps_its_labels(self, table):
+        pandas = pytest.importorskip("pandas")
+        _, X = instance(table=table)
+        rows, columns = [f"r{k}" for k in range(60)], [f"{'c' if table else 'r'}{k}" for k in range(X.shape[1])]
+        door = unrelu.complete_rectangular if table else unrelu.complete
+        found = door(pandas.DataFrame(X, rows, columns), 2, finish="float64", rng=0)
+        assert found.labels == tuple(rows)
+        assert list(found.filled().columns) == columns
+        assert found.factor.dtype == np.float64
+
 
 class TestOutOfMemory:
     def test_blocks_go_there_instead_and_that_is_said(self, monkeypatch):

@@ -119,8 +119,20 @@ class _Call:
             return self._moved(source_of(X.cpu().numpy()), choice)
         if choice.device is None or choice.device.type == "cpu":
             return _There(self.X, choice.why)
-        read: Any = read_table if self.table else read_values
-        return self._moved(source_of(read(self.X)[0]), choice)
+        return self._moved(self._read(self.X), choice)
+
+    def _read(self, X: Any) -> Source:
+        """The values, with the labels of a data frame."""
+        if self.table:
+            values, axes = read_table(X)
+            rows, columns = axes.rows, axes.columns
+        else:
+            (values, rows), columns = read_values(X), None
+        source = source_of(values)
+        if isinstance(values, Source):  # the caller's own, which has them
+            return source
+        source.labels, source.column_labels = rows, columns
+        return source
 
     def _moved(self, source: Source, choice: Choice) -> _There:
         import torch
@@ -135,7 +147,7 @@ class _Call:
         if choice.fits:
             with suppress(torch.OutOfMemoryError):
                 whole = np.ascontiguousarray(source.block(*(slice(0, length) for length in source.shape)))
-                return _There(TensorSource(_tensor(whole).to(choice.device)), choice.why)
+                return _There(_named(TensorSource(_tensor(whole).to(choice.device)), source), choice.why)
         why = choice.why or f"the matrix does not fit on {choice.device}, so that blocks go there in each pass"
         return _There(ByBlocks(source, choice.device), why)
 
@@ -163,14 +175,13 @@ class _Call:
     def _finished(self, values: Any, options: dict[str, Any], finish: Any) -> Any:
         if finish is None:
             return self.complete(values, **options)
-        read: Any = read_table if self.table else read_values
-        source = source_of(read(values)[0])
-        first = self.complete(source.in_dtype(np.float32), **options)
+        source = self._read(values)
+        first = self.complete(_named(source.in_dtype(np.float32), source), **options)
         if first.forecasts:
             warn("finish='float64' is for a fit of low rank, and this matrix has none", "it stays in float32")
             return first
         how = {"method": "gauss-newton", "rank": first.rank, "start": first, "loss": first.loss}
-        return self.complete(source.in_dtype(np.float64), **{**options, **how})
+        return self.complete(_named(source.in_dtype(np.float64), source), **{**options, **how})
 
 
 @dataclass
@@ -246,6 +257,13 @@ def _fits(X: Any, index: int) -> bool:
     single = "float32" in str(getattr(X, "dtype", ""))  # all others are computed in doubles
     free = torch.cuda.mem_get_info(index)[0] + torch.cuda.memory_reserved(index) - torch.cuda.memory_allocated(index)
     return int(shape[0]) * int(shape[1]) * (4 if single else 8) <= ROOM * free
+
+
+def _named(source: Source, like: Source) -> Source:
+    """A source with the labels of another."""
+    if source is not like:
+        source.labels, source.column_labels = like.labels, like.column_labels
+    return source
 
 
 def _tensor(values: Any) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from multiprocessing import resource_tracker
+from multiprocessing import get_context, resource_tracker
 from typing import Any
 
 from unrelu.base.errors import InputError
@@ -24,6 +25,10 @@ LOCAL = "local"
 PATIENCE = 8
 # Data that take no more than this share of the workers' memory are kept there.
 SHARE = 0.5
+# Whoever starts a process has this: one that is half started cannot be found, and would complain when we are gone.
+starting = threading.Lock()
+# Seconds that a command which ends waits for a process that is being started.
+GRACE = 5
 
 
 @contextmanager
@@ -52,6 +57,7 @@ def connected(address: str | None, source: Any) -> Iterator[None]:
             quiet = logging.CRITICAL
             # Python's own helper would complain of what a command that is ended by Ctrl-C has left to it.
             os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"
+            stack.enter_context(_one_start_at_a_time())
             on_leaving(_end_workers)
             with _deaf_children():
                 local = LocalCluster(threads_per_worker=1, dashboard_address=":0", silence_logs=quiet)
@@ -91,10 +97,33 @@ def _deaf_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+@contextmanager
+def _one_start_at_a_time() -> Iterator[None]:
+    """Let processes be started by dask one after the other, and none when this command ends.
+
+    The method that starts one is exchanged, not its class: the process itself would have to load ours to begin.
+    """
+    import dask
+
+    kind: Any = get_context(dask.config.get("distributed.worker.multiprocessing-method")).Process
+    start = kind.start
+
+    def started(process: Any) -> None:
+        with starting:
+            start(process)
+
+    kind.start = started
+    try:
+        yield
+    finally:
+        del kind.start  # it was inherited
+
+
 def _end_workers() -> None:
-    """End every process that was started here: also one whose start has just begun, which would complain of its end."""
+    """End every process that was started here, and let no other begin: the lock is never given back."""
     import psutil  # distributed needs it, too
 
+    starting.acquire(timeout=GRACE)
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
             # Python's helper ends by itself, after it has put away what the others have left.

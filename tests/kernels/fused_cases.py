@@ -1,12 +1,14 @@
 """Fused passes beside a dense reference; run by test_fused.py in a process of its own.
 
 In Triton's interpreter, or compiled where UNRELU_DEVICE says so. Prints a line of JSON for each case: its name, and the
-largest error, relative to what is added up: a sum of products is off by roundings of its terms.
+largest error, relative to what is added up: a sum of products is off by roundings of its terms. ``fused_cases.py 2 8``
+is the third of eight parts, for compiling takes most of the time.
 """
 
 import itertools
 import json
 import os
+import sys
 from dataclasses import replace
 
 DEVICE = os.environ.get("UNRELU_DEVICE", "cpu")
@@ -192,11 +194,12 @@ def tails_alone():
 
 
 if __name__ == "__main__":
-    for number, case in enumerate(cases()):
+    part, parts = (int(word) for word in sys.argv[1:] or ("0", "1"))
+    for number, case in list(enumerate(cases()))[part::parts]:
         for what, error in compared(drawn(*case, seed=number), width=(5, 3, 17)[number % 3], precise=number % 2 == 0):
             name, says, below, rank, dtypes = case
             how = "precise" if number % 2 == 0 else "short"
             words = [what, name, says, "below" if below else "above", f"rank {rank}", "/".join(dtypes), how]
             print(json.dumps([" ".join(words), error]), flush=True)  # noqa: T201
-    for dtype, error in tails_alone():
+    for dtype, error in tails_alone() if part == parts - 1 else ():
         print(json.dumps([f"tails {dtype}", error]))  # noqa: T201

@@ -109,7 +109,7 @@ def _of_the_fit(observations: Observations, factor: Floats, error: DataError) ->
         values, seen = observations.pairs(everyone, everyone)
         if np.linalg.norm(off) <= DETERMINE_NEARLY * np.linalg.norm(values[seen]):
             return replace(error, absolute=max(error.absolute, float(off.max())), share=DETERMINE_NEARLY)
-    return replace(error, as_fitted=True)
+    return replace(error, relative=DataError.of_a_fit(factor.shape[1]).relative, as_fitted=True)
 
 
 def _beyond_the_rank(observations: Observations, rank: int, error: DataError, rng: np.random.Generator) -> bool:

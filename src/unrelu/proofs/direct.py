@@ -65,6 +65,11 @@ class DataError:
         absolute = 0.0 if data_error is None else data_error / observations.unit
         return cls(absolute, rounding if data_error is None else DIRECT_ROUNDING * (rank + 2))
 
+    @classmethod
+    def of_a_fit(cls, rank: int) -> DataError:
+        """Of a fit that stands for the data: its entries are products in double precision, whatever theirs is."""
+        return cls(0.0, float(np.finfo(np.float64).eps) * (rank + 2), as_fitted=True)
+
     def gap(self, difference: Floats) -> Floats:
         """What the fit leaves of the data."""
         return np.zeros_like(difference) if self.as_fitted else difference

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.tolerances import POLISH_FLOOR, POLISH_GAIN, POLISH_WEAK
 from unrelu.data.source import Place, Source
+from unrelu.kernels.threads import map_chunks
 from unrelu.placing.attach import bands
 from unrelu.scale.blocks import SIDE, Asked, Data, Found, Totals
 from unrelu.scale.passes import look
@@ -220,8 +221,9 @@ def _asked_for(gradient: Floats, normal: Array, others: Floats) -> tuple[Floats,
     rank = others.shape[1]
     scale = np.sqrt(np.maximum(np.einsum("ja,ja->a", others, others), np.finfo(float).tiny))
     first, second = np.tril_indices(rank)
-    step, share, gain = np.zeros((len(gradient), rank)), np.zeros(len(gradient)), 0.0
-    for part in bands(len(gradient), rank * rank):
+    step, share = np.zeros((len(gradient), rank)), np.zeros(len(gradient))
+
+    def solved(part: slice) -> float:
         whole = np.empty((part.stop - part.start, rank, rank))
         packed = normal[part] / (scale[first] * scale[second])
         whole[:, first, second] = packed
@@ -231,9 +233,11 @@ def _asked_for(gradient: Floats, normal: Array, others: Floats) -> tuple[Floats,
         share[part] = 1 / np.maximum(np.trace(inverse, axis1=1, axis2=2), 1.0)
         held = (share[part] > POLISH_WEAK)[:, None]
         right = gradient[part] / scale
-        solved = np.einsum("iab,ib->ia", inverse, right) * held
-        gain += float(np.vdot(right, solved))
-        step[part] = solved / scale
+        found = np.einsum("iab,ib->ia", inverse, right) * held
+        step[part] = found / scale
+        return float(np.vdot(right, found))
+
+    gain = sum(map_chunks(solved, list(bands(len(gradient), rank * rank))))
     return step, share, gain
 
 

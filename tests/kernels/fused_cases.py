@@ -132,6 +132,7 @@ def compared(drawing, width, precise):
         exact = np.array([(c * change**2 + 2 * z * curve), c * change * curve, c * curve**2])
         scale = np.sum(w * np.abs(exact), axis=(1, 2)) + 1e-9
         yield "quartic", float(np.max(np.abs(found.cpu().numpy() - np.sum(w * exact, axis=(1, 2))) / scale))
+    yield from looked_at(region, moved, cost, fit, fit_there)
     lengths = [0.0, 0.01, 0.3, 1.0, -0.1]
     found, worst = fused.steps(moved, cost, fit_there, along_there, beyond_there, lengths).cpu(), 0.0
     assert found.shape == (5, 5)
@@ -141,6 +142,51 @@ def compared(drawing, width, precise):
         worst = max(worst, difference(found[:4, number], sums))
         worst = max(worst, abs(float(found[4, number]) - direct.sum()) / (np.abs(direct).sum() + 1e-9))
     yield "steps", worst
+
+
+def looked_at(region, moved, cost, fit, fit_there):
+    """Errors of a look: sums, what is counted and left of each row and column, and what each asks for."""
+    rng, rank = np.random.default_rng(0), fit[0].shape[1]
+    outer = tuple(torch.from_numpy(rng.normal(size=(len(side), 70)).astype(np.float32)) for side in fit)
+    found = fused.look(
+        moved, cost, fit_there, gradient=True, outer=tuple(side.to(DEVICE) for side in outer), first=True
+    )
+    x = dense(fit)
+    w, z, c, sums = reference(region, cost, x)
+    m = region.values.double().numpy() * cost.inverse
+    seen = ~np.isnan(m)
+    if cost.sigma is None:  # unseen entries ask for nothing
+        z, c = np.where(seen, z, 0), np.where(seen, c, 0)
+    once, left, m = w / (2 if region.triangle else 1), np.where(seen, z, 0) ** 2, np.where(seen, m, 0)
+    over = 0 * x if cost.threshold is None else (x - cost.threshold) * (1 if cost.below else -1)
+    beyond = np.where(seen, 0, np.maximum(over, 0)) ** 2
+    totals = [np.sum(w * left), np.sum(w * beyond), sums[2] if cost.sigma is not None else 0.0, np.sum(w * m**2)]
+    worst = max(
+        abs(float(one) - other) / max(abs(other), 1e-9) for one, other in zip(found.totals[:4], totals, strict=True)
+    )
+    yield "look-sums", worst if any(totals) else float(found.totals[:4].abs().max())
+    # A triangle has one side of its diagonal alone, and a tile on the diagonal looks at both.
+    known = region.values.double().numpy() * cost.inverse
+    within = known[seen & (w > 0)] if region.triangle else known[seen]
+    if within.size:
+        low, high = found.totals[4:].tolist()
+        least, most = within.min(), within.max()
+        if not region.triangle:
+            np.testing.assert_allclose((low, high), (least, most), rtol=1e-7)
+        assert low <= least + 1e-6
+        assert high >= most - 1e-6
+    counts = [(once * seen).sum(axis) for axis in (1, 0)]
+    for one, other in zip(found.seen, counts, strict=True):
+        np.testing.assert_array_equal(one.cpu().numpy(), other)
+    yield "look-squares", difference(found.squares, [(once * left).sum(axis) for axis in (1, 0)])
+    one, other = (side.double().numpy() for side in fit)
+    terms = once * (absolute(fit) + np.abs(m))
+    sizes = terms @ np.abs(other), terms.T @ np.abs(one)
+    assert found.gradient[0].shape[1] == rank
+    yield "look-slopes", difference(found.gradient, [(once * z) @ other, (once * z).T @ one], sizes)
+    one, other = (side.double().numpy() for side in outer)
+    sizes = once @ np.abs(other), once.T @ np.abs(one)
+    yield "look-curvature", difference(found.normal, [(once * c) @ other, (once * c).T @ one], sizes)
 
 
 def absolute(factors):
@@ -193,6 +239,43 @@ def tails_alone():
         )
 
 
+def looks_of_the_engine():
+    """A look at a whole matrix where passes are fused, beside that of threads."""
+    from unrelu.data.source import ArraySource
+    from unrelu.data.tensor_source import ByBlocks, TensorSource
+    from unrelu.scale.blocks import Asked, Data
+    from unrelu.scale.engines import torch as engine
+    from unrelu.scale.engines.threads import Threads
+
+    if DEVICE == "cpu":
+        engine.passes_for = lambda device, dtype: fused
+    engine.SIDES["cpu"] = engine.SIDE = 70
+    rng, device = np.random.default_rng(0), torch.device(DEVICE)
+    for kind in ("alike", "different", "table"):
+        left = rng.standard_normal((130, 4))
+        right = rng.standard_normal((90, 4)) if kind == "table" else left
+        noise = 0.3 * rng.standard_normal((len(left), len(right)))
+        X = left @ right.T + ((noise + noise.T) / 2**0.5 if kind == "alike" else noise)
+        X = np.where(X < 0, np.nan, X).astype(np.float32)
+        near = left + 0.05 * rng.standard_normal(left.shape)
+        factors = (near, near if right is left else right)
+        for there in (TensorSource(torch.as_tensor(X).to(device)), ByBlocks(ArraySource(X), device)):
+            found = [
+                one.look(
+                    Data(source, 4.0, 0.0, 1.0, kind != "table", kind == "alike"), factors,
+                    Asked(0.3, gradient=True, curvature=True, first=True), 70, None, lambda found, rows: None,
+                )
+                for one, source in ((Threads(), ArraySource(X)), (engine.OnDevice(), there))
+            ]  # fmt: skip
+            np.testing.assert_array_equal(found[1].seen, found[0].seen)
+            for name in ("gradient", "normal", "squares"):
+                one, other = (getattr(each, name) for each in found)
+                yield f"{name} {kind}", float(np.max(np.abs(one - other)) / np.max(np.abs(one)))
+            for name in ("count", "squares", "beyond", "pulled", "norm", "low", "high"):
+                one, other = (getattr(each.totals, name) for each in found)
+                yield f"{name} {kind}", abs(one - other) / abs(one)
+
+
 if __name__ == "__main__":
     part, parts = (int(word) for word in sys.argv[1:] or ("0", "1"))
     for number, case in list(enumerate(cases()))[part::parts]:
@@ -203,3 +286,5 @@ if __name__ == "__main__":
             print(json.dumps([" ".join(words), error]), flush=True)  # noqa: T201
     for dtype, error in tails_alone() if part == parts - 1 else ():
         print(json.dumps([f"tails {dtype}", error]))  # noqa: T201
+    for words, error in looks_of_the_engine() if part == 0 else ():
+        print(json.dumps([f"engine {words}", error]))  # noqa: T201

@@ -16,7 +16,8 @@ pytest.importorskip("torch", reason="fused passes need PyTorch")
 pytest.importorskip("triton", reason="fused passes need Triton")
 
 DEVICE = os.environ.get("UNRELU_DEVICE", "cpu")
-PASSES = ("sums", "slopes", "curvature", "quartic", "steps", "tails")
+LOOKS = ("look-sums", "look-squares", "look-slopes", "look-curvature")
+PASSES = ("sums", "slopes", "curvature", "quartic", "steps", "tails", *LOOKS, "engine")
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,12 @@ def errors():
 
 def allowed(name, words):
     """Of terms that are added up, four roundings; a thousandth where products are short; of tails as they say."""
+    if name == "look-curvature" or words.startswith("engine normal"):  # of which three digits are wanted
+        return 1e-3
+    if name == "engine":
+        return 2e-5
+    if name.startswith("look"):  # never in double precision
+        return 2.0**-22 if name == "look-slopes" else 2e-6
     if words.endswith("float64") or "f8/f8" in words:
         return 1e-12
     if name == "tails":  # exponentials, roots and logarithms of the hardware are approximate
@@ -51,7 +58,7 @@ def allowed(name, words):
 
 @pytest.mark.parametrize("name", PASSES)
 def test_a_fused_pass_is_what_the_whole_matrix_gives(errors, name):
-    found = [(words, error) for words, error in errors if words.startswith(name)]
+    found = [(words, error) for words, error in errors if words.startswith(f"{name} ")]
     assert found
     for words, error in found:
         assert error < allowed(name, words), words
@@ -60,7 +67,9 @@ def test_a_fused_pass_is_what_the_whole_matrix_gives(errors, name):
 def test_short_products_are_short(errors):
     """Else this would say nothing of them: the interpreter makes all products in full, of what it is given."""
     for name in ("slopes", "curvature"):
-        found = [error for words, error in errors if words.startswith(name) and "f4/f4 short" in words and error > 0]
+        found = [
+            error for words, error in errors if words.startswith(f"{name} ") and "f4/f4 short" in words and error > 0
+        ]
         assert max(found) > 1e-6
 
 

@@ -19,7 +19,7 @@ from unrelu.data.source import Source
 from unrelu.kernels.device import plain
 from unrelu.kernels.device.region import Region
 
-__all__ = ["Feed", "feed_of", "is_alike"]
+__all__ = ["Feed", "feed_of", "is_alike", "passes_for"]
 
 # The release of Triton from which on what fused passes are written in is known.
 FUSED_FROM = (3, 4)
@@ -73,7 +73,7 @@ class Resident:
 
     def passes(self, dtype: torch.dtype) -> ModuleType:
         """Fused ones in single precision, where there are any."""
-        return _fused() if self.fused and dtype == torch.float32 else plain
+        return passes_for(self.device, dtype)
 
     def regions(self) -> Iterator[Region]:
         """One: all of it, or all that lies on and above the diagonal."""
@@ -108,7 +108,7 @@ class Brought:
 
     def passes(self, dtype: torch.dtype) -> ModuleType:
         """Fused ones in single precision, where there are any."""
-        return _fused() if self.fused and dtype == torch.float32 else plain
+        return passes_for(self.device, dtype)
 
     def _bring(self, rows: slice, cols: slice) -> torch.Tensor:
         block = torch.as_tensor(np.ascontiguousarray(self.source.block(rows, cols)))
@@ -193,6 +193,11 @@ def _can_fuse() -> bool:
         return False
     compilers = (os.environ.get("CC", "cc"), "cc", "gcc", "clang")
     return (first, second) >= FUSED_FROM and any(map(shutil.which, compilers))
+
+
+def passes_for(device: torch.device, dtype: torch.dtype) -> ModuleType:
+    """Who does passes with factors of this precision: fused ones in single precision, where there are any."""
+    return _fused() if has_fused(device) and dtype == torch.float32 else plain
 
 
 def _fused() -> ModuleType:

@@ -6,20 +6,22 @@ slopes with factors are right to a thousandth of themselves, which shrinks with 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 import triton
 
 from unrelu.kernels.device import plain
+from unrelu.kernels.device.fused_look import look_pass
 from unrelu.kernels.device.fused_passes import curvature_pass, quartic_pass, slopes_pass, steps_pass
 from unrelu.kernels.device.operands import Pair, padded, parts, sides, width_of
+from unrelu.kernels.device.region import Looked
 
 if TYPE_CHECKING:
     from unrelu.kernels.device.region import Cost, Region
 
-__all__ = ["TUNING", "Tuning", "curvature", "quartic", "slopes", "steps"]
+__all__ = ["TUNING", "Tuning", "curvature", "look", "quartic", "slopes", "steps"]
 
 STEPS_AT_ONCE = 4
 # There is room for tiles of factors with so many columns and of products with so many. Others are not fused.
@@ -41,7 +43,9 @@ class Tuning:
 
 
 # By the name of the pass.
-TUNING = {"slopes": Tuning(), "curvature": Tuning(), "quartic": Tuning(), "steps": Tuning(warps=8)}
+TUNING = {
+    "slopes": Tuning(), "curvature": Tuning(), "quartic": Tuning(), "steps": Tuning(warps=8), "look": Tuning(),
+}  # fmt: skip
 # How products with factors are made: by the first eleven bits, by all in three products, or by the unit itself.
 SHORT, IN_THREE, ITSELF = 1, 3, 0
 
@@ -72,24 +76,27 @@ def slopes(
     return _counted(region, sums.sum(0)), *_cut(region, found, times)
 
 
-def curvature(region: Region, cost: Cost, fit: Pair | None, along: Pair, times: Pair, *, precise: bool = True) -> Pair:
+def curvature(
+    region: Region, cost: Cost, fit: Pair | None, along: Pair | None, times: Pair, *, precise: bool = True
+) -> Pair:
     """(C∘L) · times[1] and (C∘L)ᵀ · times[0], with curvatures C at ``fit`` and L of the factors ``along``.
 
-    Of values only is asked whether they are there, so that they may have another precision than the factors. ``fit``
-    is not needed where unseen entries say nothing.
+    Without ``along`` of C alone. Of values only is asked whether they are there, so that they may have another
+    precision than the factors. ``fit`` is not needed where unseen entries say nothing.
     """
-    if _too_wide((along,) if fit is None else (fit, along), times):
+    if along is not None and _too_wide((along,) if fit is None else (fit, along), times):
         return plain.curvature(region, cost, fit, along, times)
     tuning, _ = _laid_out("curvature", region)
     found = _like(times)
-    left, right, how = sides(along, precise)
+    left, right, how = (None, None, "tf32") if along is None else sides(along, precise)
     # The fit is precise in any case: by it an unseen entry counts or does not.
     mine, theirs, fit_how = (None, None, how) if cost.threshold is None or fit is None else sides(fit, True)
     _launch(
         curvature_pass, region, cost, tuning,
         {**_named("left right", (mine, theirs)), **_named("left_along right_along", (left, right)),
          **_times(times, precise), **_named("to_rows to_cols", found),
-         "WIDE": 0 if mine is None else mine.shape[1], "ALONG_WIDE": left.shape[1], "FIT": fit_how, "ALONG_FIT": how},
+         "WIDE": 0 if mine is None else mine.shape[1], "ALONG_WIDE": 0 if left is None else left.shape[1],
+         "FIT": fit_how, "ALONG_FIT": how},
     )  # fmt: skip
     return _cut(region, found, times)
 
@@ -129,6 +136,58 @@ def steps(region: Region, cost: Cost, fit: Pair, along: Pair, beyond: Pair, leng
     if not found:
         return torch.zeros((5, 0), dtype=torch.float64, device=region.values.device)
     return _counted(region, torch.cat(found, 1))
+
+
+def look(
+    region: Region, cost: Cost, fit: Pair, *, gradient: bool = False, outer: Pair | None = None, first: bool = False
+) -> Looked:
+    """As :func:`plain.look`: one pass, and one for each 64 columns of ``outer``, right to a thousandth."""
+    if _too_wide((fit,), fit) or fit[0].dtype != torch.float32:  # normal matrices are in single precision
+        return plain.look(region, cost, fit, gradient=gradient, outer=outer, first=first)
+    tuning, programs = _laid_out("look", region)
+    device, (height, width) = region.values.device, region.shape
+    sums = torch.tensor([0.0] * 4 + [torch.inf, -torch.inf, 0.0, 0.0], dtype=torch.float64, device=device)
+    sums = sums.repeat(programs, 1)
+    of_rows, of_cols = (torch.zeros((length, 2), dtype=torch.float64, device=device) for length in (height, width))
+    found = _like(fit) if gradient else (None, None)
+    left, right, how = sides(fit, True)
+    times = _times(fit, True)
+    if not gradient:
+        times |= dict.fromkeys(("left_high", "left_low", "right_high", "right_low"))
+    _launch(
+        look_pass, region, cost, tuning,
+        {**_named("left right", (left, right)), **times, **_named("to_rows to_cols", found),
+         "of_rows": of_rows, "of_cols": of_cols, "sums": sums, "WIDE": left.shape[1], "FIT": how},
+    )  # fmt: skip
+    totals = torch.cat([_counted(region, sums[:, :4].sum(0)), sums[:, 4].amin()[None], sums[:, 5].amax()[None]])
+    slopes = _uncounted(found, fit) if gradient else None
+    return Looked(
+        totals,
+        (of_rows[:, 0], of_cols[:, 0]),
+        (of_rows[:, 1], of_cols[:, 1]),
+        slopes,
+        _normal(region, cost, fit, outer),
+    )
+
+
+def _normal(region: Region, cost: Cost, fit: Pair, outer: Pair | None) -> Pair | None:
+    """The curvatures times products of columns, as many of these at once as there is room for."""
+    if outer is None:
+        return None
+    cost = replace(cost, threshold=None) if cost.sigma is None else cost
+    rows, cols = (torch.empty_like(one) for one in outer)
+    for start in range(0, outer[0].shape[1], WIDEST_PRODUCT):
+        some = slice(start, start + WIDEST_PRODUCT)
+        found = curvature(region, cost, fit, None, (outer[0][:, some], outer[1][:, some]), precise=False)
+        rows[:, some], cols[:, some] = found
+    often = 0.5 if region.triangle else 1.0
+    return rows.mul_(often), cols.mul_(often)
+
+
+def _uncounted(found: Any, like: Pair) -> Pair:
+    """Without padding, each entry of a triangle once."""
+    rows, cols = (one[: len(its), : its.shape[1]] for one, its in zip(found, like, strict=True))
+    return rows, cols
 
 
 def _too_wide(factors: tuple[Pair, ...], times: Pair | None = None) -> bool:
@@ -183,7 +242,7 @@ def _like(times: Pair) -> Pair:
 
 def _cut(region: Region, found: Pair, like: Pair) -> Pair:
     """What was added up, without what it was padded with."""
-    rows, cols = (_counted(region, one[: len(its), : its.shape[1]]) for one, its in zip(found, like, strict=True))
+    rows, cols = (_counted(region, one) for one in _uncounted(found, like))
     return rows, cols
 
 

@@ -117,13 +117,15 @@ def curvature_pass(
     TILE: tl.constexpr, SHARES: tl.constexpr,
     FIT: tl.constexpr, ALONG_FIT: tl.constexpr, PRODUCTS: tl.constexpr,
 ):  # fmt: skip
-    """Curvatures of a fit times a change of it, times the factors."""
-    dtype: tl.constexpr = left_along.dtype.element_ty
+    """Curvatures of a fit times a change of it, times the factors; without a change the curvatures themselves."""
+    dtype: tl.constexpr = left_high.dtype.element_ty
     program = tl.program_id(0)
     row, share = program // SHARES * TILE, program % SHARES
     rows = row + tl.arange(0, TILE)
-    my_along = factor(left_along, rows, ALONG_WIDE)
     my_high = turned(left_high, rows, height, TIMES_WIDE)
+    my_along = my_high
+    if left_along is not None:
+        my_along = factor(left_along, rows, ALONG_WIDE)
     my_low = my_high
     if left_low is not None:
         my_low = turned(left_low, rows, height, TIMES_WIDE)
@@ -161,7 +163,9 @@ def _curvature_of(
     right, right_along, right_high, right_low, to_cols = theirs
     cols = col + tl.arange(0, TILE)
     value, seen, weight = entries(values, quiet, rows, cols, shape, strides, places, my_along.dtype, TRIANGLE, EDGE)
-    change = fitted(my_along, right_along, cols, ALONG_WIDE, ALONG_FIT)
+    change = tl.full(seen.shape, 1.0, my_along.dtype)
+    if right_along is not None:
+        change = fitted(my_along, right_along, cols, ALONG_WIDE, ALONG_FIT)
     if SAYS == NOTHING:
         change = tl.where(seen, change, 0.0)
     else:

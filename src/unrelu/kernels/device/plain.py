@@ -10,16 +10,18 @@ from dataclasses import dataclass
 
 import torch
 
-from unrelu.kernels.device.region import Cost, Region
+from unrelu.kernels.device.region import Cost, Looked, Region
 from unrelu.kernels.device.tails import tails
 
-__all__ = ["SUMS", "curvature", "quartic", "slopes", "steps"]
+__all__ = ["SUMS", "curvature", "look", "quartic", "slopes", "steps"]
 
 # Rows and columns of a tile: what a core's cache holds, and what keeps a GPU busy.
 SIDES = {"cpu": 512}
 SIDE = 4096
 # Σ of squares, and of −log Φ, of t h and of t²h(h + t) of unseen entries.
 SUMS = 4
+# Beyond so many standard deviations from the threshold an unseen entry says nothing: log Φ(6) is −1e-9.
+FAR = 6.0
 
 Pair = tuple[torch.Tensor, torch.Tensor]
 
@@ -227,3 +229,86 @@ def steps(region: Region, cost: Cost, fit: Pair, along: Pair, beyond: Pair, leng
             found[:SUMS, k] += there.sums
             found[SUMS, k] += _summed(tile.weights, there.slopes * (L + 2 * length * Q))
     return found
+
+
+def look(
+    region: Region, cost: Cost, fit: Pair, *, gradient: bool = False, outer: Pair | None = None, first: bool = False
+) -> Looked:
+    """What a fit leaves of each row and column, and what each asks for, as passes over a large matrix need it.
+
+    Under squares unseen entries ask for nothing; how far they are fitted beyond the threshold is told all the same.
+
+    Parameters
+    ----------
+    region : Region
+    cost : Cost
+    fit : (tensor of shape (p, r), tensor of shape (q, r))
+    gradient : bool
+        Whether for Z · fit[1] and Zᵀ · fit[0] with the slopes Z.
+    outer : (tensor of shape (p, k), tensor of shape (q, k)), optional
+        Products of the columns of the fit, single precision: also for C · outer[1] and Cᵀ · outer[0], curvatures C.
+    first : bool
+        Whether for the size of the values.
+    """
+    device, (height, width) = region.values.device, region.shape
+    totals, double = torch.zeros(6, dtype=torch.float64, device=device), dict(dtype=torch.float64, device=device)
+    totals[4], totals[5] = torch.inf, -torch.inf
+    seen, squares = ((torch.zeros(height, **double), torch.zeros(width, **double)) for _ in range(2))
+    slopes = _nothing(region, fit) if gradient else None
+    normal = None if outer is None else _nothing(region, outer)
+    for tile in _tiles(region):
+        values, x = tile.values(cost, fit[0].dtype), tile.product(fit)
+        unseen = torch.isnan(values)
+        slope = (x - values).masked_fill_(unseen, 0)
+        bend = None if outer is None else (~unseen).to(torch.float32)
+        once = _once(tile, (~unseen).to(torch.float32))
+        seen[0][tile.rows] += once.sum(dim=1, dtype=torch.float64)
+        seen[1][tile.cols] += once.sum(dim=0, dtype=torch.float64)
+        left = _once(tile, slope.square())
+        squares[0][tile.rows] += left.sum(dim=1, dtype=torch.float64)
+        squares[1][tile.cols] += left.sum(dim=0, dtype=torch.float64)
+        often = 2.0 if region.triangle else 1.0
+        totals[0] += often * left.sum(dtype=torch.float64)
+        if first:
+            totals[3] += often * _once(tile, values.square().masked_fill_(unseen, 0)).sum(dtype=torch.float64)
+            totals[4] = torch.minimum(totals[4], values.masked_fill(unseen, torch.inf).amin())
+            totals[5] = torch.maximum(totals[5], values.masked_fill_(unseen, -torch.inf).amax())
+        if cost.threshold is not None:
+            totals[1:3] += _absent(tile, cost, x, unseen, (slope, bend))
+        if slopes is not None:
+            _add(tile, _once(tile, slope), fit, slopes)
+        if normal is not None and outer is not None and bend is not None:
+            _add(tile, _once(tile, bend), outer, normal)
+    return Looked(totals, seen, squares, slopes, normal)
+
+
+def _once(tile: _Tile, values: torch.Tensor) -> torch.Tensor:
+    """As often as an entry counts for its row, and for its column: those of a triangle once, on the diagonal half."""
+    return values if isinstance(tile.weights, float) else values * (tile.weights / 2).to(values.dtype)
+
+
+def _add(tile: _Tile, matrix: torch.Tensor, times: Pair, into: Pair) -> None:
+    into[0][tile.rows] += matrix @ times[1][tile.cols]
+    into[1][tile.cols] += matrix.T @ times[0][tile.rows]
+
+
+def _absent(
+    tile: _Tile, cost: Cost, x: torch.Tensor, unseen: torch.Tensor, into: tuple[torch.Tensor, torch.Tensor | None]
+) -> torch.Tensor:
+    """Put what unseen entries say into slopes and curvatures; how far they are beyond the threshold, and Σ z h."""
+    assert cost.threshold is not None
+    slope, bend = into
+    side = 1.0 if cost.below else -1.0
+    over = (x - cost.threshold).mul_(side)
+    hidden = tile.hidden(unseen)
+    beyond = _summed(tile.weights, over.clamp(min=0).masked_fill_(~hidden, 0).square_())
+    if cost.sigma is None:
+        return torch.stack([beyond, torch.zeros_like(beyond)])
+    near = hidden.logical_and_(over > -FAR * cost.sigma)
+    t = over[near] / -cost.sigma
+    _, ratio, curved = tails(t)
+    slope[near] = ratio * (side * cost.sigma)
+    if bend is not None:
+        bend[near] = curved.clamp(0, 1).to(bend.dtype)
+    weights = tile.weights if isinstance(tile.weights, float) else tile.weights[near]
+    return torch.stack([beyond, _summed(weights, t * ratio)])

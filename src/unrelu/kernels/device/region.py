@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Cost", "Region"]
+__all__ = ["Cost", "Looked", "Region"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,3 +77,31 @@ class Cost:
     def stiffness(self) -> float:
         """The curvature of a seen entry: ½ for squares, 1/σ² for the likelihood."""
         return 0.5 if self.sigma is None else 1 / self.sigma**2
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """What a look at a region has found of its rows and of its columns; of a triangle each entry once of both.
+
+    So rows and columns of a triangle together have each entry of the whole matrix once.
+
+    Attributes
+    ----------
+    totals : tensor of shape (6,)
+        Σ of squares left of seen entries, Σ of squares by which unseen ones are fitted beyond the threshold, Σ z h of
+        unseen ones, Σ of squares of seen values, and the least and the largest of them: in double precision, and for
+        all entries that a triangle stands for.
+    seen : (tensor of shape (p,), tensor of shape (q,))
+        How many were seen, in double precision, for on the diagonal of a triangle each counts half.
+    squares : (tensor of shape (p,), tensor of shape (q,))
+        What is left of them.
+    gradient : (tensor of shape (p, r), tensor of shape (q, r)), or None
+    normal : (tensor of shape (p, r(r + 1)/2), tensor of shape (q, r(r + 1)/2)), or None
+        Single precision.
+    """
+
+    totals: torch.Tensor
+    seen: tuple[torch.Tensor, torch.Tensor]
+    squares: tuple[torch.Tensor, torch.Tensor]
+    gradient: tuple[torch.Tensor, torch.Tensor] | None
+    normal: tuple[torch.Tensor, torch.Tensor] | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.engines import noted
 from unrelu.base.tolerances import ATTACH_TRUSTED_SIZE, PLACEMENT_SPANNED
-from unrelu.kernels.device.tails import tails
+from unrelu.kernels.device.feed import passes_for
+from unrelu.kernels.device.region import Cost, Region
 from unrelu.placing.attach import Frame
 from unrelu.scale.blocks import Asked, Data, Found, Totals
 from unrelu.scale.engines.protocol import Attached, Looked
@@ -21,13 +22,11 @@ from unrelu.scale.rows import Placed, Reader, solved
 
 __all__ = ["OnDevice"]
 
-# Rows and columns of a tile: what a core's cache holds, and what keeps a GPU busy.
+# Rows that are looked at together, so that progress is heard of, and columns of what is brought to a device.
 SIDES = {"cpu": 1024}
-SIDE = 4096
+SIDE = 16384
 # Numbers of the normal matrices of rows that are placed together.
 AT_ONCE = 1 << 26
-# Beyond so many standard deviations from the threshold an unseen entry says nothing: log Φ(6) is −1e-9.
-FAR = 6.0
 
 
 class OnDevice:
@@ -42,13 +41,16 @@ class OnDevice:
         found: Found | None,
         told: Looked,
     ) -> Found:
-        """One pass, tile by tile; a pass that was cut short begins anew."""
+        """One pass, a few rows at a time; one that was cut short begins anew."""
         noted(f"PyTorch on {data.source.device} in {data.source.dtype.name}")
         with torch.no_grad():
             look, nothing = _Look(data, factors, asked), Found.nothing(0, 1, Asked())
+            whole, before = sum(rows.stop - rows.start for rows, _ in data.blocks(side)), 0
             for rows in look.bands():
                 checkpoint()
-                told(nothing, look.band(rows))
+                so_far = round(whole * look.band(rows))
+                told(nothing, so_far - before)
+                before = so_far
             return look.found()
 
     def attach(
@@ -89,146 +91,96 @@ class _Look:
     asked: Asked
 
     def __post_init__(self) -> None:
-        data, asked = self.data, self.asked
-        self.tensor, self.device = data.source.tensor, data.source.device
-        device, self.dtype = self.device, torch.float32 if data.source.dtype == np.float32 else torch.float64
-        self.left = torch.as_tensor(self.factors[0]).to(device, self.dtype)
+        data, asked, source = self.data, self.asked, self.data.source
+        dtype = torch.float32 if source.dtype == np.float32 else torch.float64
+        left = torch.as_tensor(self.factors[0]).to(source.device, dtype)
         alone = self.factors[0] is self.factors[1]
-        self.right = self.left if alone else torch.as_tensor(self.factors[1]).to(device, self.dtype)
-        self.height, self.width = data.source.shape
-        self.size, rank = self.height if data.symmetric else self.height + self.width, self.left.shape[1]
-        double = dict(dtype=torch.float64, device=device)
-        self.seen = torch.zeros(self.size, dtype=torch.int64, device=device)
-        self.squares = torch.zeros(self.size, **double)
-        self.gradient = torch.zeros((self.size, rank if asked.gradient else 0), **double)
+        right = left if alone else torch.as_tensor(self.factors[1]).to(source.device, dtype)
+        self.fit, self.outer = (left, right), None
+        self.height, self.width = source.shape
+        size, rank = self.height if data.symmetric else self.height + self.width, left.shape[1]
+        double = dict(dtype=torch.float64, device=source.device)
+        self.seen, self.squares = torch.zeros(size, **double), torch.zeros(size, **double)
+        self.gradient = torch.zeros((size, rank if asked.gradient else 0), **double)
         pairs = rank * (rank + 1) // 2 if asked.curvature else 0
-        self.normal = torch.zeros((self.size, pairs), dtype=torch.float32, device=device)
+        self.normal = torch.zeros((size, pairs), dtype=torch.float32, device=source.device)
         if asked.curvature:  # single precision suffices for what a step is divided by
-            first, second = (torch.as_tensor(index).to(device) for index in np.tril_indices(rank))
-            self.outer_right = (self.right[:, first] * self.right[:, second]).to(torch.float32)
-            self.outer_left = (
-                self.outer_right if alone else (self.left[:, first] * self.left[:, second]).to(torch.float32)
-            )
-        self.totals = Totals()
+            first, second = (torch.as_tensor(index).to(source.device) for index in np.tril_indices(rank))
+            outer = (left[:, first] * left[:, second]).to(torch.float32)
+            self.outer = outer, outer if alone else (right[:, first] * right[:, second]).to(torch.float32)
+        self.totals = torch.tensor([0.0] * 4 + [torch.inf, -torch.inf], **double)
+        # Of the diagonal absence says nothing.
+        quiet = torch.ones(self.height, dtype=torch.bool, device=source.device)
+        self.quiet = quiet if data.symmetric and data.threshold is not None else None
+        self.cost = Cost(1 / data.unit, data.threshold, data.sign > 0, asked.sigma)
+        self.looked_at, halved = 0, data.halved
+        self.all = sum((rows.stop - rows.start) * (self.width - rows.start * halved) for rows in self.bands())
 
     def bands(self) -> list[slice]:
         """Rows that are looked at together."""
-        self.side = SIDES.get(self.device.type, SIDE)
-        return [slice(top, min(top + self.side, self.height)) for top in range(0, self.height, self.side)]
+        side = SIDES.get(self.data.source.device.type, SIDE)
+        return [slice(top, min(top + side, self.height)) for top in range(0, self.height, side)]
 
-    def band(self, rows: slice) -> int:
-        """All columns of a few rows, or those from the diagonal on; how many rows that stands for in the progress."""
-        done = 0
-        for left in range(rows.start if self.data.halved else 0, self.width, self.side):
-            cols = slice(left, min(left + self.side, self.width))
-            self._tile(rows, cols)
-            done += rows.stop - rows.start
-        return done
-
-    def _tile(self, rows: slice, cols: slice) -> None:
-        """What one tile adds to its rows and its columns."""
-        data, asked = self.data, self.asked
-        values = self._values(rows, cols) / data.unit
-        fit = self.left[rows] @ self.right[cols].T
-        unseen = torch.isnan(values)
-        across = data.symmetric and cols.start < rows.stop and rows.start < cols.stop
-        count = self._counts(rows, cols, across)
-        slopes = (fit - values).masked_fill_(unseen, 0)
-        weights = (~unseen).to(torch.float32) if asked.curvature else None
-        parts: dict[str, Any] = dict(count=int(_summed(~unseen, count)), squares=float(_summed(slopes * slopes, count)))
-        if asked.first:
-            parts |= self._sizes(values, unseen, count)
-        squares = slopes * slopes if asked.gradient else None
-        if data.threshold is not None:
-            parts |= self._absent(fit, unseen, (slopes, weights), count, across)
-        self.totals += Totals(**parts)
-        there = cols if data.symmetric else slice(self.height + cols.start, self.height + cols.stop)
-        once = _once(count)
-        if asked.first:
-            self.seen[rows] += (~unseen * once[0]).sum(dim=1).to(torch.int64)
-            self.seen[there] += (~unseen * once[1]).sum(dim=0).to(torch.int64)
-        if squares is not None:
-            self.squares[rows] += (squares * once[0]).sum(dim=1, dtype=torch.float64)
-            self.squares[there] += (squares * once[1]).sum(dim=0, dtype=torch.float64)
-            self.gradient[rows] += (slopes * once[0]) @ self.right[cols]
-            self.gradient[there] += (slopes * once[1]).T @ self.left[rows]
-        if weights is not None:
-            self.normal[rows] += (weights * _single(once[0])) @ self.outer_right[cols]
-            self.normal[there] += (weights * _single(once[1])).T @ self.outer_left[rows]
+    def band(self, rows: slice) -> float:
+        """All columns of a few rows, or those from the diagonal on; how much of everything has been looked at."""
+        data = self.data
+        first = rows.start if data.halved else 0
+        step = self.width if data.source.tensor is not None else SIDE
+        for left in range(first, self.width, step):
+            cols = slice(left, min(left + step, self.width))
+            region = Region(self._values(rows, cols), rows.start, left, data.halved, data.symmetric, self.quiet)
+            self._add(region)
+        self.looked_at += (rows.stop - rows.start) * (self.width - first)
+        return self.looked_at / self.all
 
     def _values(self, rows: slice, cols: slice) -> Any:
-        """Of a tile: where they are, or brought there."""
-        if self.tensor is not None:
-            self.data.source.count((rows.stop - rows.start) * (cols.stop - cols.start))
-            return self.tensor[rows, cols].to(self.dtype)
-        return torch.as_tensor(np.ascontiguousarray(self.data.source.block(rows, cols))).to(self.device, self.dtype)
+        """Of a block: where they are, or brought there."""
+        source = self.data.source
+        if source.tensor is not None:
+            source.count((rows.stop - rows.start) * (cols.stop - cols.start))
+            return source.tensor[rows, cols]
+        return torch.as_tensor(np.ascontiguousarray(source.block(rows, cols))).to(source.device)
 
-    def _counts(self, rows: slice, cols: slice, across: bool) -> Any:
-        """How often each entry counts in the sums: where one half is looked at twice, but once on the diagonal."""
-        if not self.data.halved:
-            return 1.0
-        if not across:
-            return 2.0
-        device = self.device
-        i = torch.arange(rows.start, rows.stop, device=device)[:, None]
-        j = torch.arange(cols.start, cols.stop, device=device)
-        return (2.0 * (j > i) + 1.0 * (j == i)).to(self.dtype)
-
-    def _sizes(self, values: Any, unseen: Any, count: Any) -> dict[str, float]:
-        """The norm of the seen values, the least and the largest of them."""
-        if bool(unseen.all()):
-            return {}
-        known = torch.where(unseen, 0, values)
-        low, high = (
-            torch.where(unseen, torch.inf, values).amin(),
-            torch.where(unseen, -torch.inf, values).amax(),
-        )
-        return dict(norm=float(_summed(known * known, count)), low=float(low), high=float(high))
-
-    def _absent(self, fit: Any, unseen: Any, into: tuple[Any, Any], count: Any, across: bool) -> dict[str, float]:
-        """Put what unseen entries say into slopes and weights; of the diagonal absence says nothing."""
-        slopes, weights = into
-        data, sigma = self.data, self.asked.sigma
-        assert data.threshold is not None
-        over = data.sign * (fit - data.threshold)
-        near = unseen & (over > (0.0 if sigma is None else -FAR * sigma))
-        if across:
-            near.fill_diagonal_(False)
-        beyond = float(_summed(torch.where(near, over.clamp(min=0), 0).square(), count))
-        if sigma is None:
-            return dict(beyond=beyond)
-        t = -over[near] / sigma
-        _, ratio, bend = tails(t)
-        slopes[near] = data.sign * sigma * ratio
-        if weights is not None:
-            weights[near] = bend.clamp(0, 1).to(torch.float32)
-        share = count[near] if torch.is_tensor(count) else count
-        return dict(beyond=beyond, pulled=float(_summed(t * ratio, share)))
+    def _add(self, region: Region) -> None:
+        """What a region says of its rows and its columns."""
+        asked, (left, right) = self.asked, self.fit
+        outer = None if self.outer is None else (self.outer[0][region.rows], self.outer[1][region.cols])
+        found = passes_for(region.values.device, left.dtype).look(
+            region, self.cost, (left[region.rows], right[region.cols]),
+            gradient=asked.gradient, outer=outer, first=asked.first,
+        )  # fmt: skip
+        self.totals[:4] += found.totals[:4]
+        self.totals[4] = torch.minimum(self.totals[4], found.totals[4])
+        self.totals[5] = torch.maximum(self.totals[5], found.totals[5])
+        shift = 0 if self.data.symmetric else self.height
+        there = slice(shift + region.cols.start, shift + region.cols.stop)
+        parts = [(self.seen, found.seen), (self.squares, found.squares)]
+        parts += [] if found.gradient is None else [(self.gradient, found.gradient)]
+        parts += [] if found.normal is None else [(self.normal, found.normal)]
+        for into, (of_rows, of_cols) in parts:
+            into[region.rows] += of_rows
+            into[there] += of_cols
 
     def found(self) -> Found:
         """All sums, in memory."""
+        asked = self.asked
         seen, gradient, normal, squares = (
             part.cpu().numpy() for part in (self.seen, self.gradient, self.normal, self.squares)
         )
-        return Found(seen, gradient, normal.astype(np.float64), squares, self.totals, 1)
-
-
-def _summed(values: Any, count: Any) -> Any:
-    """Σ of values that count so often, in double precision."""
-    if torch.is_tensor(count):
-        return (values * count).sum(dtype=torch.float64)
-    return count * values.sum(dtype=torch.float64)
-
-
-def _single(times: Any) -> Any:
-    return times.to(torch.float32) if torch.is_tensor(times) else times
-
-
-def _once(count: Any) -> tuple[Any, Any]:
-    """What an entry is for its row, and for its column: of one half each entry is both, on the diagonal once."""
-    if not torch.is_tensor(count):
-        return 1.0, 1.0
-    return (count > 0).to(count.dtype), (count > 1).to(count.dtype)
+        left, beyond, pulled, norm, low, high = self.totals.tolist()
+        # Where not half of a matrix stands for all of it, each entry was counted for its row and for its column.
+        count = round(float(seen.sum())) // (1 if self.data.halved else 2)
+        totals = Totals(count, left, beyond, pulled)
+        if asked.first:
+            totals = replace(totals, norm=norm, low=low, high=high)
+        return Found(
+            np.rint(seen).astype(np.int64) if asked.first else np.zeros(len(seen), np.int64),
+            gradient,
+            normal,
+            squares if asked.gradient else np.zeros(len(squares)),
+            totals,
+            1,
+        )
 
 
 class _Solve:

@@ -20,12 +20,13 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from unrelu.kernels.device import fused, fused_passes, operands
+from unrelu.kernels.device import fused, fused_look, fused_passes, operands
 
 TARGET = GPUTarget("cuda", 90, 32)
 TOOLS = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
 REGISTERS, SHARED, THREADS = 65536, 227 * 1024, 2048
 SAYS = {"nothing": 0, "one-sided": 1, "censored": 2}
+DOUBLES = ("sums", "of_rows", "of_cols")
 PARTS = ("left_low", "right_low")
 INTEGERS = ("height", "width", "row_stride", "col_stride", "first_row", "first_col")
 NUMBERS = ("inverse", "threshold", "sigma", "step_0", "step_1", "step_2", "step_3")
@@ -39,7 +40,9 @@ def wide(rank, precise, dtype):
 
 def source(name, rank, says, precise, dtype, tuning=None):
     """A pass as it would be launched for a large symmetric matrix whose size is a multiple of 16."""
-    kernel, tuning = getattr(fused_passes, f"{name}_pass"), tuning or fused.TUNING[name]
+    what = "curvature" if name == "normal" else name
+    kernel = fused_look.look_pass if name == "look" else getattr(fused_passes, f"{what}_pass")
+    tuning = tuning or fused.TUNING[what]
     kind = torch.float32 if dtype == "fp32" else torch.float64
     (fit, how), (along, along_how), (beyond, beyond_how) = (
         wide(rank, True, kind), wide(2 * rank, precise or name != "curvature", kind), wide(rank, True, kind)
@@ -48,14 +51,16 @@ def source(name, rank, says, precise, dtype, tuning=None):
     constants = {
         "WIDE": fit, "FIT": how, "ALONG_WIDE": along, "ALONG_FIT": along_how,
         "BEYOND_WIDE": beyond, "BEYOND_FIT": beyond_how,
-        "TIMES": rank, "TIMES_WIDE": operands.width_of(rank), "PRODUCTS": products,
+        "TIMES": rank, "TIMES_WIDE": operands.width_of(rank), "PRODUCTS": products, "FIRST": False,
         "TRIANGLE": True, "INSIDE": True, "SAYS": SAYS[says], "BELOW": True, "STEPS": 4,
         "TILE": tuning.tile, "SHARES": tuning.shares, "quiet": None, "col_stride": 1,
     }  # fmt: skip
     if products != fused.IN_THREE:
         constants |= dict.fromkeys(PARTS)
-    if name == "curvature" and says == "nothing":
+    if what == "curvature" and says == "nothing":
         constants |= {"left": None, "right": None, "WIDE": 0}
+    if name == "normal":  # 64 columns of products of the factor's, and no change of the fit
+        constants |= {"left_along": None, "right_along": None, "ALONG_WIDE": 0, "TIMES": 64, "TIMES_WIDE": 64}
     constants = {key: value for key, value in constants.items() if key in kernel.arg_names}
     signature, attributes = {}, {}
     for place, argument in enumerate(kernel.arg_names):
@@ -66,7 +71,7 @@ def source(name, rank, says, precise, dtype, tuning=None):
         elif argument in NUMBERS:
             signature[argument] = "fp64"
         else:
-            signature[argument] = "*fp64" if argument == "sums" else f"*{dtype}"
+            signature[argument] = "*fp64" if argument in DOUBLES else f"*{dtype}"
         if signature[argument] in ("*fp32", "*fp64", "i32"):
             attributes[(place,)] = [["tt.divisibility", 16]]
     constants = {(kernel.arg_names.index(key),): value for key, value in constants.items()}
@@ -110,14 +115,19 @@ def shortest_loop(code):
     return min(loops, key=len)
 
 
+# What no method asks for: with squares a look does not pull at unseen entries, and normal matrices are never precise.
+NEVER = {
+    ("quartic", "censored"), ("steps", "nothing"), ("steps", False), ("look", False), ("normal", True),
+    ("normal", "one-sided"),
+}  # fmt: skip
+
+
 def cases(double):
     for rank in (20, 32):
         for precise in (True, False):
-            for name in ("slopes", "curvature", "quartic", "steps"):
+            for name in ("slopes", "curvature", "quartic", "steps", "look", "normal"):
                 for says in SAYS:
-                    if (name, says) in {("quartic", "censored"), ("steps", "nothing")} or (
-                        name == "steps" and not precise
-                    ):
+                    if (name, says) in NEVER or (name, precise) in NEVER:
                         continue
                     yield name, rank, says, precise, "fp32"
     if double:

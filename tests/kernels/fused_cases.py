@@ -147,6 +147,8 @@ def compared(drawing, width, precise):
 def looked_at(region, moved, cost, fit, fit_there):
     """Errors of a look: sums, what is counted and left of each row and column, and what each asks for."""
     rng, rank = np.random.default_rng(0), fit[0].shape[1]
+    bare = fused.look(moved, cost, fit_there)
+    assert bare.gradient is bare.normal is bare.seen is None
     outer = tuple(torch.from_numpy(rng.normal(size=(len(side), 70)).astype(np.float32)) for side in fit)
     found = fused.look(
         moved, cost, fit_there, gradient=True, outer=tuple(side.to(DEVICE) for side in outer), first=True
@@ -160,16 +162,24 @@ def looked_at(region, moved, cost, fit, fit_there):
     once, left, m = w / (2 if region.triangle else 1), np.where(seen, z, 0) ** 2, np.where(seen, m, 0)
     over = 0 * x if cost.threshold is None else (x - cost.threshold) * (1 if cost.below else -1)
     beyond = np.where(seen, 0, np.maximum(over, 0)) ** 2
-    totals = [np.sum(w * left), np.sum(w * beyond), sums[2] if cost.sigma is not None else 0.0, np.sum(w * m**2)]
+    totals = [
+        np.sum(w * seen),
+        np.sum(w * left),
+        np.sum(w * beyond),
+        sums[2] if cost.sigma is not None else 0.0,
+        np.sum(w * m**2),
+    ]
     worst = max(
-        abs(float(one) - other) / max(abs(other), 1e-9) for one, other in zip(found.totals[:4], totals, strict=True)
+        abs(float(one) - other) / max(abs(other), 1e-9) for one, other in zip(found.totals[:5], totals, strict=True)
     )
-    yield "look-sums", worst if any(totals) else float(found.totals[:4].abs().max())
+    assert difference(bare.squares, [side.cpu().numpy() for side in found.squares]) < 1e-6
+    assert float((bare.totals[:4] - found.totals[:4]).abs().max()) <= 1e-6 * float(found.totals[:4].abs().max())
+    yield "look-sums", worst if any(totals) else float(found.totals[:5].abs().max())
     # A triangle has one side of its diagonal alone, and a tile on the diagonal looks at both.
     known = region.values.double().numpy() * cost.inverse
     within = known[seen & (w > 0)] if region.triangle else known[seen]
     if within.size:
-        low, high = found.totals[4:].tolist()
+        low, high = found.totals[5:].tolist()
         least, most = within.min(), within.max()
         if not region.triangle:
             np.testing.assert_allclose((low, high), (least, most), rtol=1e-7)

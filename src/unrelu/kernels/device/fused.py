@@ -146,7 +146,7 @@ def look(
         return plain.look(region, cost, fit, gradient=gradient, outer=outer, first=first)
     tuning, programs = _laid_out("look", region)
     device, (height, width) = region.values.device, region.shape
-    sums = torch.tensor([0.0] * 4 + [torch.inf, -torch.inf, 0.0, 0.0], dtype=torch.float64, device=device)
+    sums = torch.tensor([[0.0] * 5 + [torch.inf, -torch.inf, 0.0]], dtype=torch.float64, device=device)
     sums = sums.repeat(programs, 1)
     of_rows, of_cols = (torch.zeros((length, 2), dtype=torch.float64, device=device) for length in (height, width))
     found = _like(fit) if gradient else (None, None)
@@ -157,17 +157,13 @@ def look(
     _launch(
         look_pass, region, cost, tuning,
         {**_named("left right", (left, right)), **times, **_named("to_rows to_cols", found),
-         "of_rows": of_rows, "of_cols": of_cols, "sums": sums, "WIDE": left.shape[1], "FIT": how},
+         "of_rows": of_rows, "of_cols": of_cols, "sums": sums, "WIDE": left.shape[1], "FIT": how,
+         "FIRST": first},
     )  # fmt: skip
-    totals = torch.cat([_counted(region, sums[:, :4].sum(0)), sums[:, 4].amin()[None], sums[:, 5].amax()[None]])
+    totals = torch.cat([_counted(region, sums[:, :5].sum(0)), sums[:, 5].amin()[None], sums[:, 6].amax()[None]])
+    squares, seen = ((of_rows[:, place], of_cols[:, place]) for place in (0, 1))
     slopes = _uncounted(found, fit) if gradient else None
-    return Looked(
-        totals,
-        (of_rows[:, 0], of_cols[:, 0]),
-        (of_rows[:, 1], of_cols[:, 1]),
-        slopes,
-        _normal(region, cost, fit, outer),
-    )
+    return Looked(totals, seen if first else None, squares, slopes, _normal(region, cost, fit, outer))
 
 
 def _normal(region: Region, cost: Cost, fit: Pair, outer: Pair | None) -> Pair | None:

@@ -30,9 +30,12 @@ def look_pass(
     inverse: tl.float64, threshold: tl.float64, sigma: tl.float64,
     WIDE: tl.constexpr, TIMES: tl.constexpr, TIMES_WIDE: tl.constexpr,
     TRIANGLE: tl.constexpr, INSIDE: tl.constexpr, SAYS: tl.constexpr, BELOW: tl.constexpr,
-    TILE: tl.constexpr, SHARES: tl.constexpr, FIT: tl.constexpr, PRODUCTS: tl.constexpr,
+    TILE: tl.constexpr, SHARES: tl.constexpr, FIT: tl.constexpr, PRODUCTS: tl.constexpr, FIRST: tl.constexpr,
 ):  # fmt: skip
-    """Counts, squares and slopes times the factors, which need not be there; and six sums, eight places each."""
+    """What is left, and slopes times the factors, which need not be there; and seven sums, eight places each.
+
+    The first time also how many were seen, and the sizes of their values.
+    """
     dtype: tl.constexpr = left.dtype.element_ty
     program = tl.program_id(0)
     row, share = program // SHARES * TILE, program % SHARES
@@ -56,25 +59,27 @@ def look_pass(
         number = tile_number(k, first, inner, last)
         found, totals = _look_of(
             matrix, own, theirs, number * TILE, terms, found, totals,
-            WIDE, TIMES, TIMES_WIDE, TRIANGLE, SAYS, BELOW, TILE, FIT, PRODUCTS, True,
+            WIDE, TIMES, TIMES_WIDE, TRIANGLE, SAYS, BELOW, TILE, FIT, PRODUCTS, FIRST, True,
         )  # fmt: skip
     for number in range(inner + share, last, SHARES):
         found, totals = _look_of(
             matrix, own, theirs, number * TILE, terms, found, totals,
-            WIDE, TIMES, TIMES_WIDE, TRIANGLE, SAYS, BELOW, TILE, FIT, PRODUCTS, False,
+            WIDE, TIMES, TIMES_WIDE, TRIANGLE, SAYS, BELOW, TILE, FIT, PRODUCTS, FIRST, False,
         )  # fmt: skip
     if to_rows is not None:
         summed(to_rows, rows, found, TIMES, TIMES_WIDE)
     seen, squares, beyond, pulled, norm, low, high = totals
-    tl.atomic_add(of_rows + rows * 2, seen, mask=rows < height, sem="relaxed")
-    tl.atomic_add(of_rows + rows * 2 + 1, squares, mask=rows < height, sem="relaxed")
+    tl.atomic_add(of_rows + rows * 2, squares, mask=rows < height, sem="relaxed")
     at = sums + program * 8
-    tl.store(at, tl.sum(squares))
-    tl.store(at + 1, tl.sum(beyond))
-    tl.store(at + 2, tl.sum(pulled))
-    tl.store(at + 3, tl.sum(norm))
-    tl.store(at + 4, tl.min(low).to(tl.float64))
-    tl.store(at + 5, tl.max(high).to(tl.float64))
+    tl.store(at, tl.sum(seen))
+    tl.store(at + 1, tl.sum(squares))
+    tl.store(at + 2, tl.sum(beyond))
+    tl.store(at + 3, tl.sum(pulled))
+    if FIRST:
+        tl.atomic_add(of_rows + rows * 2 + 1, seen, mask=rows < height, sem="relaxed")
+        tl.store(at + 4, tl.sum(norm))
+        tl.store(at + 5, tl.min(low).to(tl.float64))
+        tl.store(at + 6, tl.max(high).to(tl.float64))
 
 
 @triton.jit
@@ -82,7 +87,7 @@ def _look_of(
     matrix, own, theirs, col, terms, found, totals,
     WIDE: tl.constexpr, TIMES: tl.constexpr, TIMES_WIDE: tl.constexpr,
     TRIANGLE: tl.constexpr, SAYS: tl.constexpr, BELOW: tl.constexpr, TILE: tl.constexpr,
-    FIT: tl.constexpr, PRODUCTS: tl.constexpr, EDGE: tl.constexpr,
+    FIT: tl.constexpr, PRODUCTS: tl.constexpr, FIRST: tl.constexpr, EDGE: tl.constexpr,
 ):  # fmt: skip
     """One tile of it."""
     values, quiet, shape, strides, places = matrix
@@ -96,9 +101,6 @@ def _look_of(
     slope = tl.where(seen, x - value, 0.0)
     square = slope * slope * weight
     once = tl.where(seen, weight, 0.0)
-    lows = tl.minimum(lows, tl.min(tl.where(seen, value, float("inf")), 1))
-    highs = tl.maximum(highs, tl.max(tl.where(seen, value, -float("inf")), 1))
-    norms += tl.sum(tl.where(seen, value * value, 0.0) * weight, 1).to(tl.float64)
     if SAYS != NOTHING:
         over = x - tl.full([1, 1], terms[1], x.dtype)
         over = tl.where(seen, 0.0, over if BELOW else -over)
@@ -113,8 +115,12 @@ def _look_of(
     seens += tl.sum(once, 1).to(tl.float64)
     lefts += tl.sum(square, 1).to(tl.float64)
     inside = cols < shape[1]
-    tl.atomic_add(of_cols + cols * 2, tl.sum(once, 0).to(tl.float64), mask=inside, sem="relaxed")
-    tl.atomic_add(of_cols + cols * 2 + 1, tl.sum(square, 0).to(tl.float64), mask=inside, sem="relaxed")
+    tl.atomic_add(of_cols + cols * 2, tl.sum(square, 0).to(tl.float64), mask=inside, sem="relaxed")
+    if FIRST:
+        tl.atomic_add(of_cols + cols * 2 + 1, tl.sum(once, 0).to(tl.float64), mask=inside, sem="relaxed")
+        lows = tl.minimum(lows, tl.min(tl.where(seen, value, float("inf")), 1))
+        highs = tl.maximum(highs, tl.max(tl.where(seen, value, -float("inf")), 1))
+        norms += tl.sum(tl.where(seen, value * value, 0.0) * weight, 1).to(tl.float64)
     if to_cols is not None:
         slope *= weight
         high = turned(right_high, cols, shape[1], TIMES_WIDE)

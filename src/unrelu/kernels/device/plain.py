@@ -248,11 +248,11 @@ def look(
     outer : (tensor of shape (p, k), tensor of shape (q, k)), optional
         Products of the columns of the fit, single precision: also for C · outer[1] and Cᵀ · outer[0], curvatures C.
     first : bool
-        Whether for the size of the values.
+        Whether for how many were seen of each, and for the sizes of their values.
     """
     device, (height, width) = region.values.device, region.shape
-    totals, double = torch.zeros(6, dtype=torch.float64, device=device), dict(dtype=torch.float64, device=device)
-    totals[4], totals[5] = torch.inf, -torch.inf
+    double = dict(dtype=torch.float64, device=device)
+    totals = torch.tensor([0.0] * 5 + [torch.inf, -torch.inf], **double)
     seen, squares = ((torch.zeros(height, **double), torch.zeros(width, **double)) for _ in range(2))
     slopes = _nothing(region, fit) if gradient else None
     normal = None if outer is None else _nothing(region, outer)
@@ -261,25 +261,26 @@ def look(
         unseen = torch.isnan(values)
         slope = (x - values).masked_fill_(unseen, 0)
         bend = None if outer is None else (~unseen).to(torch.float32)
-        once = _once(tile, (~unseen).to(torch.float32))
-        seen[0][tile.rows] += once.sum(dim=1, dtype=torch.float64)
-        seen[1][tile.cols] += once.sum(dim=0, dtype=torch.float64)
         left = _once(tile, slope.square())
         squares[0][tile.rows] += left.sum(dim=1, dtype=torch.float64)
         squares[1][tile.cols] += left.sum(dim=0, dtype=torch.float64)
         often = 2.0 if region.triangle else 1.0
-        totals[0] += often * left.sum(dtype=torch.float64)
+        totals[0] += _summed(tile.weights, ~unseen)
+        totals[1] += often * left.sum(dtype=torch.float64)
         if first:
-            totals[3] += often * _once(tile, values.square().masked_fill_(unseen, 0)).sum(dtype=torch.float64)
-            totals[4] = torch.minimum(totals[4], values.masked_fill(unseen, torch.inf).amin())
-            totals[5] = torch.maximum(totals[5], values.masked_fill_(unseen, -torch.inf).amax())
+            once = _once(tile, (~unseen).to(torch.float32))
+            seen[0][tile.rows] += once.sum(dim=1, dtype=torch.float64)
+            seen[1][tile.cols] += once.sum(dim=0, dtype=torch.float64)
+            totals[4] += often * _once(tile, values.square().masked_fill_(unseen, 0)).sum(dtype=torch.float64)
+            totals[5] = torch.minimum(totals[5], values.masked_fill(unseen, torch.inf).amin())
+            totals[6] = torch.maximum(totals[6], values.masked_fill_(unseen, -torch.inf).amax())
         if cost.threshold is not None:
-            totals[1:3] += _absent(tile, cost, x, unseen, (slope, bend))
+            totals[2:4] += _absent(tile, cost, x, unseen, (slope, bend))
         if slopes is not None:
             _add(tile, _once(tile, slope), fit, slopes)
         if normal is not None and outer is not None and bend is not None:
             _add(tile, _once(tile, bend), outer, normal)
-    return Looked(totals, seen, squares, slopes, normal)
+    return Looked(totals, seen if first else None, squares, slopes, normal)
 
 
 def _once(tile: _Tile, values: torch.Tensor) -> torch.Tensor:

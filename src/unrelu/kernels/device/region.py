@@ -87,11 +87,11 @@ class Looked:
 
     Attributes
     ----------
-    totals : tensor of shape (6,)
-        Σ of squares left of seen entries, Σ of squares by which unseen ones are fitted beyond the threshold, Σ z h of
-        unseen ones, Σ of squares of seen values, and the least and the largest of them: in double precision, and for
-        all entries that a triangle stands for.
-    seen : (tensor of shape (p,), tensor of shape (q,))
+    totals : tensor of shape (7,)
+        How many were seen, Σ of squares left of them, Σ of squares by which unseen ones are fitted beyond the
+        threshold, Σ z h of unseen ones; if that was asked for, Σ of squares of seen values, and the least and the
+        largest of them: in double precision, and for all entries that a triangle stands for.
+    seen : (tensor of shape (p,), tensor of shape (q,)), or None
         How many were seen, in double precision, for on the diagonal of a triangle each counts half.
     squares : (tensor of shape (p,), tensor of shape (q,))
         What is left of them.
@@ -101,7 +101,7 @@ class Looked:
     """
 
     totals: torch.Tensor
-    seen: tuple[torch.Tensor, torch.Tensor]
+    seen: tuple[torch.Tensor, torch.Tensor] | None
     squares: tuple[torch.Tensor, torch.Tensor]
     gradient: tuple[torch.Tensor, torch.Tensor] | None
     normal: tuple[torch.Tensor, torch.Tensor] | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,7 @@ class _Look:
             first, second = (torch.as_tensor(index).to(source.device) for index in np.tril_indices(rank))
             outer = (left[:, first] * left[:, second]).to(torch.float32)
             self.outer = outer, outer if alone else (right[:, first] * right[:, second]).to(torch.float32)
-        self.totals = torch.tensor([0.0] * 4 + [torch.inf, -torch.inf], **double)
+        self.totals = torch.tensor([0.0] * 5 + [torch.inf, -torch.inf], **double)
         # Of the diagonal absence says nothing.
         quiet = torch.ones(self.height, dtype=torch.bool, device=source.device)
         self.quiet = quiet if data.symmetric and data.threshold is not None else None
@@ -149,17 +149,20 @@ class _Look:
             region, self.cost, (left[region.rows], right[region.cols]),
             gradient=asked.gradient, outer=outer, first=asked.first,
         )  # fmt: skip
-        self.totals[:4] += found.totals[:4]
-        self.totals[4] = torch.minimum(self.totals[4], found.totals[4])
-        self.totals[5] = torch.maximum(self.totals[5], found.totals[5])
+        self.totals[:5] += found.totals[:5]
+        self.totals[5] = torch.minimum(self.totals[5], found.totals[5])
+        self.totals[6] = torch.maximum(self.totals[6], found.totals[6])
         shift = 0 if self.data.symmetric else self.height
         there = slice(shift + region.cols.start, shift + region.cols.stop)
-        parts = [(self.seen, found.seen), (self.squares, found.squares)]
-        parts += [] if found.gradient is None else [(self.gradient, found.gradient)]
-        parts += [] if found.normal is None else [(self.normal, found.normal)]
-        for into, (of_rows, of_cols) in parts:
-            into[region.rows] += of_rows
-            into[there] += of_cols
+        for into, part in (
+            (self.seen, found.seen),
+            (self.squares, found.squares),
+            (self.gradient, found.gradient),
+            (self.normal, found.normal),
+        ):
+            if part is not None:
+                into[region.rows] += part[0]
+                into[there] += part[1]
 
     def found(self) -> Found:
         """All sums, in memory."""
@@ -167,18 +170,13 @@ class _Look:
         seen, gradient, normal, squares = (
             part.cpu().numpy() for part in (self.seen, self.gradient, self.normal, self.squares)
         )
-        left, beyond, pulled, norm, low, high = self.totals.tolist()
-        # Where not half of a matrix stands for all of it, each entry was counted for its row and for its column.
-        count = round(float(seen.sum())) // (1 if self.data.halved else 2)
-        totals = Totals(count, left, beyond, pulled)
-        if asked.first:
-            totals = replace(totals, norm=norm, low=low, high=high)
+        count, *sums = self.totals.tolist()
         return Found(
-            np.rint(seen).astype(np.int64) if asked.first else np.zeros(len(seen), np.int64),
+            np.rint(seen).astype(np.int64),
             gradient,
             normal,
             squares if asked.gradient else np.zeros(len(squares)),
-            totals,
+            Totals(round(count), *sums),
             1,
         )
 

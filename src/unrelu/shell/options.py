@@ -162,6 +162,16 @@ Dask = Annotated[
         autocompletion=values_of("local"),
     ),
 ]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|cpu|cuda",
+        help="Where to compute: cuda moves the matrix to a GPU, through PyTorch; auto does if there is one and the "
+        "matrix is large.",
+        show_default="cpu",
+        autocompletion=values_of("auto", "cpu", "cuda"),
+    ),
+]
 AsTable = Annotated[
     bool,
     typer.Option(
@@ -244,6 +254,15 @@ def numbers_in(text: str) -> tuple[float, ...] | None:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         return None
+
+
+def checked_device(device: str | None, dask: str | None) -> dict[str, str]:
+    """The device, if one was named; a cluster has its own."""
+    if device is not None and dask is not None:
+        raise InputError(
+            f"--device {printable(device)} and --dask {printable(dask)} both say where to compute; drop one of them"
+        )
+    return {} if device is None else {"device": device}
 
 
 def checked_rank(rank: str) -> int | None:

@@ -8,7 +8,7 @@ __all__ = ["for_shells"]
 
 # Parameters that are options of a command, with hyphens instead of underscores.
 OPTIONS = (
-    "budget|checkpoint|cutoff|data_error|dim|entry_range|loss|max_iter|max_seconds|method|pairs|peak_memory|rank|seen|sigma|start|stopping|"
+    "budget|checkpoint|cutoff|data_error|device|dim|entry_range|loss|max_iter|max_seconds|method|pairs|peak_memory|rank|seen|sigma|start|stopping|"
     "structure|threshold|tol|trials|truth|unknown|weights"
 )
 # With a value or without, and as what a sentence is about.
@@ -30,6 +30,9 @@ PHRASES = {
     ", or None if": ", or left out if",
     ", or None for": ", or left out for",
     ", or None to": ", or left out to",
+    "'auto', 'cpu', 'cuda' or a torch.device,": "auto, cpu or cuda,",
+    "'auto', 'cpu' or 'cuda',": "auto, cpu or cuda,",
+    "; move the tensor there yourself": "",
     "pass sigma=": "give --sigma",
     "got rank=None; pass rank=": "got --rank auto; give the rank as a number",
     "widen entry_range,": "widen --entry-range,",

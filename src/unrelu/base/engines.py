@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["SUMS_AT_ONCE", "noted", "noting"]
+__all__ = ["NUMPY", "SUMS_AT_ONCE", "noted", "noting"]
+
+# What everyone expects, and need not be told where nobody else had a part in it.
+NUMPY = "NumPy"
 
 # Where many machines add up what each has found, so many sums at once, in a tree.
 SUMS_AT_ONCE = 8
@@ -15,7 +18,7 @@ _heard: ContextVar[list[str] | None] = ContextVar("engines", default=None)
 
 
 def noted(engine: str) -> None:
-    """Say who does a pass, such as ``"PyTorch on cuda:0 in float32"``; NumPy need not say so."""
+    """Say who does a pass, such as ``"PyTorch on cuda:0 in float32"``."""
     heard = _heard.get()
     if heard is not None and engine not in heard:
         heard.append(engine)

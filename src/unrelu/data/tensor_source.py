@@ -145,8 +145,10 @@ class TensorSource(Source):
         return TensorSource(values, self.dtype)
 
     def seen_at(self, rows: Indices, cols: Indices) -> Bools:
-        """Whether single entries were seen."""
-        seen: Bools = ~np.isnan(self.at(rows, cols))
+        """Whether single entries were seen, whatever precision has room for them."""
+        import torch
+
+        seen: Bools = ~torch.isnan(self.tensor[self._place(rows), self._place(cols)]).cpu().numpy()
         return seen
 
     def symmetric(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array
-from unrelu.base.engines import noted
+from unrelu.base.engines import NUMPY, noted
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
 from unrelu.kernels import loops as compiled
@@ -124,8 +124,8 @@ class BandKernel:
         observations = observations.with_limits(loss.heard(observations.limits))
         self.bounded = not observations.limits.nothing
         require_memory(m * n * (self.dtype.itemsize + 2), f"a {m}×{n} matrix")
+        noted(f"{NUMPY} in {self.dtype.name}")
         if observations.source.elsewhere:  # methods that work on rows have matrices as large as this one here as well
-            noted(f"NumPy in {self.dtype.name}")
             observations = replace(observations, source=observations.source.in_memory(), scanned=observations._counts)
         self._columns = slice(first, first + n)
         height = max(1, BAND_ENTRIES // n)

@@ -315,7 +315,7 @@ class _Sums:
     @property
     def numbers(self) -> list[float]:
         """Numbers of all bands, added in their order."""
-        return [float(one) for one in np.sum([numbers for _, _, numbers in self.bands], axis=0)]
+        return parts.numbers_added([numbers for _, _, numbers in self.bands]).tolist()
 
     def rows(self, dtype: Any) -> Array:
         """Those of all bands, one below the other."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from unrelu.base.arrays import Array, Floats
+from unrelu.base.engines import noting
 from unrelu.data.bipartite import Bipartite
 from unrelu.data.dask_graph import Sides, unhurried
 from unrelu.data.observations import Observations
@@ -37,6 +38,7 @@ __all__ = [
     "made",
     "matrix",
     "moved",
+    "numbers_added",
     "quartic",
     "residual",
     "rows_added",
@@ -210,7 +212,7 @@ def made(told: Told, chunks: Chunks, *values: Any) -> Held:
         source = Bipartite(source)
     elif there:
         source = _Opposite(here, *there)
-    with owning_the_cores():
+    with noting(), owning_the_cores():  # who makes it here is no news
         kernel = kernel_in_memory(replace(told.observations, source=source), told.loss)
     return Held(kernel, _bytes_of([here, *there]))  # packed, with marks beside the values, about as many
 
@@ -275,8 +277,22 @@ def looked(kernel: Any, steps: list[float], U: Array, D: Array) -> tuple[Any, ..
 def rows_added(sides: Sides, *parts: Any) -> tuple[Array, Any, Floats]:
     """Sums in doubles, in the order given; numbers stand for a whole pair, and are counted with its first rows."""
     rows = sum(np.asarray(part[side], np.float64) for part, side in zip(parts, sides.numbers, strict=True))
-    numbers = sum(part[2] * (1 - side) for part, side in zip(parts, sides.numbers, strict=True))
-    return np.asarray(rows), None, np.asarray(numbers)
+    numbers = numbers_added([part[2] * (1 - side) for part, side in zip(parts, sides.numbers, strict=True)])
+    return np.asarray(rows), None, numbers
+
+
+def numbers_added(parts: Sequence[Floats]) -> Floats:
+    """Sums of numbers, place by place; a pair in which nothing is to be looked at has fewer of them.
+
+    Examples
+    --------
+    >>> numbers_added([np.array([1.0, 2.0, 3.0]), np.array([0.5])]).tolist()
+    [1.5, 2.0, 3.0]
+    """
+    total = np.zeros(max((len(part) for part in parts), default=0))
+    for part in parts:
+        total[: len(part)] += part
+    return total
 
 
 def matrix(how: How, kernel: Held, factors: Factors, pair: Bands, kept: Kept | None = None) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unrelu.base.engines import noted
+from unrelu.base.engines import NUMPY, noted
 from unrelu.data.observations import Observations
 from unrelu.kernels.compiled import CompiledKernel, can_compile
 from unrelu.kernels.general import GeneralKernel
@@ -15,8 +15,7 @@ __all__ = ["kernel_in_memory"]
 
 def kernel_in_memory(observations: Observations, loss: Loss) -> Kernel:
     """Squares with one limit in packed tiles, the likelihood compiled where numba is; everything else in general."""
-    if observations.source.elsewhere:  # what is known of its entries can be told to nobody else
-        noted(f"NumPy in {observations.dtype.name}")
+    noted(f"{NUMPY} in {observations.dtype.name}")
     limits = loss.heard(observations.limits)
     if loss.squared and observations.plain and limits.uniform:
         return TiledKernel(observations, loss)

@@ -20,6 +20,9 @@ class MirroredPasses:
     With q = YYᵀ the residual of the squares on what was seen is S = q − m there and 0 elsewhere. The one-sided loss
     adds the hinge H, how far q is on the wrong side of the threshold. Where an entry is absent the start has q mirrored
     to the right side, q − 2H; where it was seen it has m = q − S. So the filled matrix is q − 2(S + H) + S.
+
+    Of a table q stands beside the diagonal blocks alone. With the columns' rows of Y turned round, as Ỹ, it is
+    (YYᵀ − ỸỸᵀ)/2 there and 0 in those blocks.
     """
 
     def __init__(self, observations: Observations, Y: Array) -> None:
@@ -30,9 +33,11 @@ class MirroredPasses:
         self._nothing = observations.limits.nothing
         self._one_sided = None if self._nothing else kernel_for(observations, OneSided())
         self._seen, self._Y = seen, np.zeros_like(Y) if self._nothing else Y
-        self._Y = self.brought(self._Y)
+        turned, cut = self._Y.copy(), observations.source.cut
+        turned[cut:] *= -1
+        self._Y, self._turned = self.brought(self._Y), None if cut is None else self.brought(turned)
         own = np.arange(observations.size)
-        quiet = ~observations.source.diagonal_seen() & ~observations.told_at(own, own)
+        quiet = ~observations.source.diagonal_seen() & ~observations.told_at(own, own) & (cut is None)
         self._quiet = (np.einsum("ik,ik->i", Y, Y) * quiet).astype(Y.dtype)[:, None]
 
     def brought(self, V: Array) -> Array:
@@ -47,4 +52,6 @@ class MirroredPasses:
             return -found
         found = found - 2 * self._one_sided.residual_times(self._Y, V)
         drawn: Array = found + self._Y @ (self._Y.T @ V)
+        if self._turned is not None:
+            return found + (drawn - found - self._turned @ (self._turned.T @ V)) * V.dtype.type(0.5)
         return drawn - self._quiet * V if self._quiet.any() else drawn

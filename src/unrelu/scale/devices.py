@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from unrelu.base.engines import noting
+from unrelu.base.engines import NUMPY, noting
 from unrelu.base.errors import InputError, warn
 from unrelu.data.inputs import read_table, read_values
 from unrelu.data.source import Source, source_of
@@ -35,6 +35,8 @@ ROOM = 0.8
 # Options that hold numbers of the matrix's size, and may be tensors.
 BESIDE = ("threshold", "unknown", "weights", "sigma", "start", "truth")
 FINISHES = (None, "float64")
+# Between this and its inverse values have all digits of single precision.
+SINGLE = 1e30
 
 
 def where_the_data_are(*, table: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -85,7 +87,7 @@ class _Call:
         if device is None and finish is None and not is_tensor(self.X):
             with noting() as engines:  # a source of the caller's may be elsewhere
                 found = self.complete(self.X, **options)
-            return _said(found, engines, "") if engines else found
+            return found if all(engine.startswith(NUMPY) for engine in engines) else _said(found, engines, "")
         there = self._source(choose(device, self.X))
         with noting() as engines:
             found = self._solved(there, options, finish)
@@ -176,6 +178,12 @@ class _Call:
         if finish is None:
             return self.complete(values, **options)
         source = self._read(values)
+        if not _single(source):
+            warn(
+                "finish='float64' begins in single precision, which has no room for values of this size",
+                "it is solved in double precision alone",
+            )
+            return self.complete(_named(source.in_dtype(np.float64), source), **options)
         first = self.complete(_named(source.in_dtype(np.float32), source), **options)
         if first.forecasts:
             warn("finish='float64' is for a fit of low rank, and this matrix has none", "it stays in float32")
@@ -259,6 +267,17 @@ def _fits(X: Any, index: int) -> bool:
     return int(shape[0]) * int(shape[1]) * (4 if single else 8) <= ROOM * free
 
 
+def _single(source: Source) -> bool:
+    """Whether the largest value, and its square root with digits to spare, are numbers of single precision."""
+    told = source.summary()
+    if told is not None:
+        sizes = [abs(told.low), abs(told.high)] if told.count else []
+    else:
+        sizes = [float(np.max(np.abs(values), where=~np.isnan(values), initial=0.0)) for _, values in source.bands()]
+    size = max(sizes, default=0.0)
+    return size == 0 or not np.isfinite(size) or 1 / SINGLE < size < SINGLE
+
+
 def _named(source: Source, like: Source) -> Source:
     """A source with the labels of another."""
     if source is not like:
@@ -275,6 +294,7 @@ def _tensor(values: Any) -> Any:
 
 def _said(found: Completion, engines: list[str], why: str) -> Completion:
     """With the engine in the verdict."""
-    engine = " and ".join(engines) if engines else f"NumPy in {found.factor.dtype.name}"
+    known = sorted(engines, key=lambda engine: engine.startswith(NUMPY))
+    engine = " and ".join(known) if known else f"{NUMPY} in {found.factor.dtype.name}"
     words = "; ".join([found.verdict.reason, *([why] if why else []), f"by {engine}"])
     return replace(found, verdict=Verdict(found.verdict.code, words), engine=engine)

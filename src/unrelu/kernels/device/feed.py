@@ -23,6 +23,8 @@ __all__ = ["Feed", "feed_of", "is_alike", "passes_for"]
 
 # The release of Triton from which on what fused passes are written in is known.
 FUSED_FROM = (3, 4)
+# Devices from this compute capability on multiply matrices in the way that fused passes do.
+CAPABLE = (8, 0)
 # Rows of a block that is looked at together where two halves of a matrix are compared.
 BAND = 2048
 # Rows and columns of a block that is brought to the device: half a gigabyte in double precision.
@@ -179,8 +181,8 @@ def is_alike(values: torch.Tensor) -> bool:
 
 
 def has_fused(device: torch.device) -> bool:
-    """Whether passes on a device are fused: on CUDA, where Triton is, and the compiler that it calls."""
-    return device.type == "cuda" and _can_fuse()
+    """Whether passes on a device are fused: on CUDA's since 2020, where Triton is, and the compiler that it calls."""
+    return device.type == "cuda" and _can_fuse() and torch.cuda.get_device_capability(device) >= CAPABLE
 
 
 @cache

@@ -1,16 +1,19 @@
 """Passes over a region in one kernel each: the matrix is read once, and nothing of its size is written.
 
 The product of a fit is right to single precision, by parts of its factors. Unless a pass is to be ``precise``, those of
-slopes with factors are right to a thousandth of themselves, which shrinks with the slopes.
+slopes with factors are right to a thousandth of what is added up, which shrinks with the slopes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 import triton
+from triton.runtime.errors import OutOfResources
 
 from unrelu.kernels.device import plain
 from unrelu.kernels.device.fused_look import look_pass
@@ -50,6 +53,23 @@ TUNING = {
 SHORT, IN_THREE, ITSELF = 1, 3, 0
 
 
+R = TypeVar("R")
+
+
+def _or_by_tiles(fused: Callable[..., R]) -> Callable[..., R]:
+    """The same in PyTorch's tiles on a device whose multiprocessors have too little memory for so high a rank."""
+
+    @wraps(fused)
+    def tried(*given: Any, **options: Any) -> R:
+        try:
+            return fused(*given, **options)
+        except OutOfResources:  # before anything was done
+            return getattr(plain, fused.__name__)(*given, **options)
+
+    return tried
+
+
+@_or_by_tiles
 def slopes(
     region: Region, cost: Cost, fit: Pair, times: Pair, *, precise: bool = True
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -76,16 +96,20 @@ def slopes(
     return _counted(region, sums.sum(0)), *_cut(region, found, times)
 
 
-def curvature(
-    region: Region, cost: Cost, fit: Pair | None, along: Pair | None, times: Pair, *, precise: bool = True
-) -> Pair:
+@_or_by_tiles
+def curvature(region: Region, cost: Cost, fit: Pair | None, along: Pair, times: Pair, *, precise: bool = True) -> Pair:
     """(C∘L) · times[1] and (C∘L)ᵀ · times[0], with curvatures C at ``fit`` and L of the factors ``along``.
 
-    Without ``along`` of C alone. Of values only is asked whether they are there, so that they may have another
-    precision than the factors. ``fit`` is not needed where unseen entries say nothing.
+    Of values only is asked whether they are there, so that they may have another precision than the factors. ``fit``
+    is not needed where unseen entries say nothing.
     """
-    if along is not None and _too_wide((along,) if fit is None else (fit, along), times):
+    if _too_wide((along,) if fit is None else (fit, along), times):
         return plain.curvature(region, cost, fit, along, times)
+    return _bent(region, cost, fit, along, times, precise)
+
+
+def _bent(region: Region, cost: Cost, fit: Pair | None, along: Pair | None, times: Pair, precise: bool) -> Pair:
+    """The same, and without ``along`` of C alone."""
     tuning, _ = _laid_out("curvature", region)
     found = _like(times)
     left, right, how = (None, None, "tf32") if along is None else sides(along, precise)
@@ -101,6 +125,7 @@ def curvature(
     return _cut(region, found, times)
 
 
+@_or_by_tiles
 def quartic(region: Region, cost: Cost, fit: Pair, along: Pair, beyond: Pair) -> torch.Tensor:
     """Σ (c L² + 2 z Q), Σ c L Q and Σ c Q² with slopes z and curvatures c of squares at ``fit``."""
     if _too_wide((fit, along, beyond)):
@@ -111,6 +136,7 @@ def quartic(region: Region, cost: Cost, fit: Pair, along: Pair, beyond: Pair) ->
     return _counted(region, sums.sum(0))
 
 
+@_or_by_tiles
 def steps(region: Region, cost: Cost, fit: Pair, along: Pair, beyond: Pair, lengths: list[float]) -> torch.Tensor:
     """Sums after steps along a line: the four of :func:`slopes` at fit + t L + t² Q, and Σ z (L + 2 t Q).
 
@@ -138,6 +164,7 @@ def steps(region: Region, cost: Cost, fit: Pair, along: Pair, beyond: Pair, leng
     return _counted(region, torch.cat(found, 1))
 
 
+@_or_by_tiles
 def look(
     region: Region, cost: Cost, fit: Pair, *, gradient: bool = False, outer: Pair | None = None, first: bool = False
 ) -> Looked:
@@ -174,7 +201,7 @@ def _normal(region: Region, cost: Cost, fit: Pair, outer: Pair | None) -> Pair |
     rows, cols = (torch.empty_like(one) for one in outer)
     for start in range(0, outer[0].shape[1], WIDEST_PRODUCT):
         some = slice(start, start + WIDEST_PRODUCT)
-        found = curvature(region, cost, fit, None, (outer[0][:, some], outer[1][:, some]), precise=False)
+        found = _bent(region, cost, fit, None, (outer[0][:, some], outer[1][:, some]), precise=False)
         rows[:, some], cols[:, some] = found
     often = 0.5 if region.triangle else 1.0
     return rows.mul_(often), cols.mul_(often)

@@ -8,7 +8,10 @@ import triton.language as tl
 
 from unrelu.kernels.device.fused_parts import (
     CENSORED,
+    EVERY,
     NOTHING,
+    SURE,
+    UNSPECIAL,
     entries,
     factor,
     fitted,
@@ -23,7 +26,7 @@ from unrelu.kernels.device.fused_parts import (
 __all__ = ["look_pass"]
 
 
-@triton.jit
+@triton.jit(do_not_specialize=UNSPECIAL)
 def look_pass(
     values, quiet, left, right, left_high, left_low, right_high, right_low, to_rows, to_cols, of_rows, of_cols, sums,
     height, width, row_stride, col_stride, first_row, first_col,
@@ -104,14 +107,15 @@ def _look_of(
     if SAYS != NOTHING:
         over = x - tl.full([1, 1], terms[1], x.dtype)
         over = tl.where(seen, 0.0, over if BELOW else -over)
-        beyond = tl.maximum(over, 0.0)
+        beyond = tl.maximum(over, 0.0, propagate_nan=EVERY)
         beyonds += tl.sum(beyond * beyond * weight, 1).to(tl.float64)
         if SAYS == CENSORED:
             sigma = tl.full([1, 1], terms[2], x.dtype)
             t = over * (-1.0 / sigma)
             _, ratio, _ = tails(t)
             slope = tl.where(seen, slope, (ratio if BELOW else -ratio) * sigma)
-            pulleds += tl.sum(tl.where(seen, 0.0, t * ratio) * weight, 1).to(tl.float64)
+            pulled = tl.minimum(t, SURE, propagate_nan=EVERY) * ratio
+            pulleds += tl.sum(tl.where(seen, 0.0, pulled) * weight, 1).to(tl.float64)
     seens += tl.sum(once, 1).to(tl.float64)
     lefts += tl.sum(square, 1).to(tl.float64)
     inside = cols < shape[1]

@@ -14,8 +14,11 @@ from unrelu.kernels.device import tails as exact
 
 __all__ = [
     "CENSORED",
+    "EVERY",
     "NOTHING",
     "ONE_SIDED",
+    "SURE",
+    "UNSPECIAL",
     "entries",
     "factor",
     "fitted",
@@ -27,6 +30,8 @@ __all__ = [
     "turned",
 ]
 
+# Arguments whose value is no reason to compile a pass anew, as Triton does for 1 and for multiples of 16.
+UNSPECIAL = ("height", "width", "first_row", "first_col")
 # What unseen entries say.
 NOTHING, ONE_SIDED, CENSORED = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 # How slopes are multiplied with factors: by their first eleven bits, by all in three products, or as they are.
@@ -44,7 +49,11 @@ LOG_SINGLE, LOG_DOUBLE = (
     tl.constexpr(exact.log_polynomial(exact.LOG_DEGREES[name])) for name in ("float32", "float64")
 )
 MIDDLE = tl.constexpr(exact.MIDDLE)
-FURTHEST = tl.constexpr(exact.FURTHEST)
+FURTHEST, LARGEST, SURE = (
+    tl.constexpr(number) for number in (exact.FURTHEST["float32"], exact.LARGEST["float32"], exact.SURE)
+)
+# A fit that is NaN shows in every sum.
+EVERY = tl.constexpr(tl.PropagateNan.ALL)
 LOG_TWO = tl.constexpr(0.6931471805599453)
 LOG_ROOT_TWO_PI = tl.constexpr(exact.LOG_ROOT_TWO_PI)
 
@@ -63,16 +72,17 @@ def logarithm(x):
     """Log x, right to 2e-7 of 1 or of itself: what the hardware has, without what makes it better near 1."""
     if INTERPRETED or x.dtype == tl.float64:
         return tl.log(x)
-    two = tl.inline_asm_elementwise(
-        "lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
-    )  # fmt: skip
-    return two * LOG_TWO
+    else:  # noqa: RET505  (Triton looks at both branches where one is not excluded)
+        two = tl.inline_asm_elementwise(
+            "lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+        )  # fmt: skip
+        return two * LOG_TWO
 
 
 @triton.jit
 def tails(t):
-    """−log Φ(t), h = φ(t)/Φ(t) and h(h + t), as in tails.py, where the errors stand too."""
-    a = tl.minimum(tl.abs(t), FURTHEST)
+    """−log Φ(t), h = φ(t)/Φ(t) and h(h + t), as in tails.py; relative errors of no more than 1e-5, NaN of NaN."""
+    a = tl.minimum(tl.abs(t), LARGEST, propagate_nan=EVERY)
     near = inverse(a + MIDDLE)
     y = 1.0 - near * (2 * MIDDLE)
     COEFFICIENTS: tl.constexpr = DOUBLE if t.dtype == tl.float64 else SINGLE
@@ -82,7 +92,8 @@ def tails(t):
         d = d * y + COEFFICIENTS[j + 1]
     d = d * near
     h = a + d  # of −a
-    exponent = a * a * 0.5 + LOG_ROOT_TWO_PI
+    within = tl.minimum(a, FURTHEST, propagate_nan=EVERY)
+    exponent = within * within * 0.5 + LOG_ROOT_TWO_PI
     density = tl.exp2(exponent * (-1.0 / LOG_TWO))
     over = density * inverse(h - density)  # Φ(−a)/Φ(a)
     LOGS: tl.constexpr = LOG_DOUBLE if t.dtype == tl.float64 else LOG_SINGLE
@@ -94,7 +105,7 @@ def tails(t):
     log = tl.where(left, exponent + logarithm(h), log * over)
     ratio = tl.where(left, h, h * over)
     bend = tl.where(left, h * d, ratio * (ratio + a))
-    return log, ratio, tl.minimum(bend, 1.0)
+    return log, ratio, tl.minimum(bend, 1.0, propagate_nan=EVERY)
 
 
 @triton.jit
@@ -106,8 +117,8 @@ def factor(start, places, WIDTH: tl.constexpr):
 @triton.jit
 def turned(start, places, length, WIDTH: tl.constexpr):
     """The same of a factor that lies on its side, as matrix units want what they multiply from the right."""
-    stride = (tl.cdiv(length, ROWS) * ROWS).to(tl.int64)
-    return tl.trans(tl.load(start + tl.arange(0, WIDTH)[:, None] * stride + places[None, :]))
+    stride = tl.cdiv(length, ROWS) * ROWS
+    return tl.trans(tl.load(start + tl.arange(0, WIDTH).to(tl.int64)[:, None] * stride + places[None, :]))
 
 
 @triton.jit
@@ -201,7 +212,7 @@ def judged(x, value, seen, terms, SAYS: tl.constexpr, BELOW: tl.constexpr):
     log, once, twice = square, square, square
     if SAYS == ONE_SIDED:
         gap = x - tl.full([1, 1], terms[1], x.dtype)
-        gap = tl.maximum(gap, 0.0) if BELOW else tl.minimum(gap, 0.0)
+        gap = tl.maximum(gap, 0.0, propagate_nan=EVERY) if BELOW else tl.minimum(gap, 0.0, propagate_nan=EVERY)
         slope = tl.where(seen, x - value, gap)
         bend = tl.where(seen | (gap != 0), 1.0, 0.0).to(x.dtype)
         square = slope * slope
@@ -214,6 +225,7 @@ def judged(x, value, seen, terms, SAYS: tl.constexpr, BELOW: tl.constexpr):
         slope = tl.where(seen, slope, (ratio if BELOW else -ratio) * sigma)
         bend = tl.where(seen, 1.0, curve)
         log = tl.where(seen, 0.0, log)
+        t = tl.minimum(t, SURE, propagate_nan=EVERY)  # beyond it h is 0, and the square of t may be infinite
         once = t * ratio
         twice = t * t * curve
     return slope, bend, square, log, once, twice

@@ -12,6 +12,7 @@ import triton.language as tl
 from unrelu.kernels.device.fused_parts import (
     CENSORED,
     NOTHING,
+    UNSPECIAL,
     entries,
     factor,
     fitted,
@@ -26,7 +27,7 @@ from unrelu.kernels.device.fused_parts import (
 __all__ = ["curvature_pass", "quartic_pass", "slopes_pass", "steps_pass"]
 
 
-@triton.jit
+@triton.jit(do_not_specialize=UNSPECIAL)
 def slopes_pass(
     values, quiet, left, right, left_high, left_low, right_high, right_low, to_rows, to_cols, sums,
     height, width, row_stride, col_stride, first_row, first_col,
@@ -107,7 +108,7 @@ def _slopes_of(
     return found, (squares, logs, onces, twices)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=UNSPECIAL)
 def curvature_pass(
     values, quiet, left, right, left_along, right_along, left_high, left_low, right_high, right_low, to_rows, to_cols,
     height, width, row_stride, col_stride, first_row, first_col,
@@ -185,7 +186,7 @@ def _curvature_of(
     return found
 
 
-@triton.jit
+@triton.jit(do_not_specialize=UNSPECIAL)
 def quartic_pass(
     values, quiet, left, right, left_along, right_along, left_beyond, right_beyond, sums,
     height, width, row_stride, col_stride, first_row, first_col,
@@ -250,7 +251,7 @@ def _quartic_of(
     return second, third, fourth
 
 
-@triton.jit
+@triton.jit(do_not_specialize=UNSPECIAL)
 def steps_pass(
     values, quiet, left, right, left_along, right_along, left_beyond, right_beyond, sums,
     height, width, row_stride, col_stride, first_row, first_col,

@@ -158,7 +158,7 @@ class DeviceKernel:
         return other
 
     def _with_signs(self, U: torch.Tensor) -> torch.Tensor:
-        return U if self._signs is None else U * self._signs
+        return U if self._signs is None else U * self._signs.to(U.dtype)
 
     def _sides(self, region: Region, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Rows of two factors that belong to the rows and to the columns of a region; of a table these are below."""

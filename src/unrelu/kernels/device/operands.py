@@ -1,8 +1,9 @@
 """Factors as matrix units read them: eleven bits at a time, and as wide as a power of two.
 
 A product of single-precision numbers is the sum of three products of their parts, and that is one product of factors
-three times as wide: [h h l] [h l h]ᵀ = hh + hl + lh, with h the first eleven bits and l the rest. What is left out, ll,
-is below single precision. So a fit takes no more than one product, and nothing is cut into parts tile by tile.
+three times as wide: [h h l] [h l h]ᵀ = hh + hl + lh, with h the first eleven bits and l the rest, of which a unit drops
+the last bit or two. That, and what is left out, ll, is below single precision. So a fit takes no more than one product,
+and nothing is cut into parts tile by tile.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Pair = tuple[torch.Tensor, torch.Tensor]
 
 
 def parts(factor: torch.Tensor) -> Pair:
-    """The first eleven bits of each number, and the rest, which has no more than they can hold.
+    """The first eleven bits of each number, rounded, and the rest, which is at most half of the last of them.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from unrelu.kernels.device.region import Cost, Looked, Region
-from unrelu.kernels.device.tails import tails
+from unrelu.kernels.device.tails import SURE, tails
 
 __all__ = ["SUMS", "curvature", "look", "quartic", "slopes", "steps"]
 
@@ -40,8 +40,8 @@ class _Tile:
         return factors[0][self.rows] @ factors[1][self.cols].T
 
     def values(self, cost: Cost, dtype: torch.dtype) -> torch.Tensor:
-        """In units."""
-        return self.region.values[self.rows, self.cols].to(dtype) * cost.inverse
+        """In units, in which any precision has room for them."""
+        return (self.region.values[self.rows, self.cols] * cost.inverse).to(dtype)
 
     @property
     def own(self) -> tuple[int, int, int] | None:
@@ -136,6 +136,7 @@ def _unlikely(
         bend[hidden] = curved.clamp(0, 1)
     weights = tile.weights if isinstance(tile.weights, float) else tile.weights[hidden]
     sums[1] -= _summed(weights, log)
+    t = t.clamp_(max=SURE)  # beyond it h is 0, and the square of t may be infinite
     sums[2] += _summed(weights, t * ratio)
     sums[3] += _summed(weights, t * t * curved)
 
@@ -312,4 +313,4 @@ def _absent(
     if bend is not None:
         bend[near] = curved.clamp(0, 1).to(bend.dtype)
     weights = tile.weights if isinstance(tile.weights, float) else tile.weights[near]
-    return torch.stack([beyond, _summed(weights, t * ratio)])
+    return torch.stack([beyond, _summed(weights, t.clamp_(max=SURE) * ratio)])

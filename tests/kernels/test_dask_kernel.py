@@ -131,12 +131,29 @@ def test_on_workers_too_with_room_for_kernels_and_without(loss, room, kind, clie
         passes_agree(values(kind, ("above", 0.4)), kind, ("above", 0.4), loss)
 
 
+def test_a_chunk_of_which_nothing_is_asked():
+    """One entry of the diagonal, unseen: its kernel has nothing to look at, and no sums to give."""
+    X = values("alike", ("above", 0.4))[:31, :31]
+    X[30, 30] = np.nan
+    here, there = (observed(one, "alike", ("above", 0.4)) for one in (X, lazily(X, 10)))
+    U = np.random.default_rng(7).standard_normal((31, RANK))
+    with dask.config.set(scheduler="threads"):
+        found = DaskKernel(there, Censored(0.5)).evaluate(U)
+    expected = GeneralKernel(here, Censored(0.5)).evaluate(U)
+    assert found[0] == pytest.approx(expected[0], rel=1e-12)
+    near(found[3], expected[3], 1e-11)
+
+
 def test_kernels_are_made_once_if_there_is_room_for_them(monkeypatch):
     made = []
     real = clusters.parts.made
     monkeypatch.setattr(clusters.parts, "made", lambda *given: made.append(1) or real(*given))
+    monkeypatch.setattr(clusters, "LONGEST", 2 * CHUNK)
+    monkeypatch.setattr(clusters, "PAIRS", 1)
     there, U = observed(lazily(values("alike", None)), "alike", None), np.ones((N, RANK))
-    for room, times in ((None, 6), (1, 12), (10**9, 6)):
+    size = N * N / 2 * (8 + 3) / clusters.SHARE
+    # Those that are made anew have the chunks as they are: the next pass may need others.
+    for room, times in ((None, 3), (1, 12), (0.99 * size, 12), (1.01 * size, 3)):
         made.clear()
         monkeypatch.setattr(clusters, "memory", lambda room=room: room)
         with dask.config.set(scheduler="synchronous"):
@@ -198,7 +215,12 @@ def test_blocks_have_numbers_of_their_own():
         DaskKernel(observed(lazily(values("alike", None)), "alike", None), Observed()).total(
             lambda pairs: numbers.append(pairs.index) or 0
         )
-    assert len(set(numbers)) == len(numbers) == 6
+        assert len(set(numbers)) == len(numbers) == 6
+        numbers.clear()  # several blocks in each of three kernels
+        DaskKernel(observed(lazily(np.eye(2200), 1100), "alike", None), Observed()).total(
+            lambda pairs: numbers.append(pairs.index) or 0
+        )
+    assert len(set(numbers)) == len(numbers) > 6
 
 
 def test_a_kernel_is_chosen_by_where_the_values_are_and_by_what_chunks_can_be_told():

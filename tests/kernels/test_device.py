@@ -8,6 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import unrelu  # noqa: E402
 from helpers import ROUNDING  # noqa: E402
 from unrelu.base.engines import noting  # noqa: E402
 from unrelu.data.observations import Observations  # noqa: E402
@@ -191,7 +192,7 @@ def test_a_kernel_is_chosen_by_where_the_values_are_and_by_what_passes_there_kno
     assert engines == [f"PyTorch on {sources(X)['there'].tensor.device} in float64"]
     with noting() as engines:
         assert isinstance(kernel_for(observed(X, "alike", ("above", 0.0)), OneSided()), TiledKernel)
-    assert engines == []
+    assert engines == ["NumPy in float64"]
     with noting() as engines:  # the blocks come here
         assert isinstance(kernel_for(there, Huber(1.0)), GeneralKernel)
         weighed = Observations.of(sources(X)["there"], weights=np.ones((N, 1)) + np.arange(N)[:, None])
@@ -300,12 +301,45 @@ def test_the_tailored_start_is_made_of_passes():
         assert np.linalg.norm(starts[0] - starts[1]) <= 1e-2 * np.linalg.norm(starts[0])
 
 
+def test_the_tailored_start_of_a_table_is_made_of_passes():
+    """Rows are drawn against columns, and neither against each other."""
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 260))
+    for threshold in (0.0, 0.5):
+        X, starts = np.where(threshold <= M, M, np.nan), []
+        for one in (X, TensorSource(torch.as_tensor(X).to(DEVICE))):
+            start = Tailored()(table_observations(one, threshold=threshold), 3, np.random.default_rng(3))
+            starts.append(start @ start.T)
+        assert np.linalg.norm(starts[0] - starts[1]) <= 2e-2 * np.linalg.norm(starts[0])
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-60, 1e60, 1e150])
+def test_values_of_any_size_have_room_in_the_precision_of_a_pass(unit):
+    """The start computes in single precision, of values that may be far outside of it."""
+    U = np.random.default_rng(0).standard_normal((60, 3))
+    M = U @ U.T
+    X = torch.as_tensor(np.where(M >= 0, M, np.nan) * unit).to(DEVICE)
+    found = unrelu.complete(TensorSource(X), 3, method="gradient-descent", rng=0)
+    assert found.verdict.code == "fitted"
+    assert np.abs(found.matrix() / unit - M).max() < 1e-5
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e150])
+def test_the_norm_of_values_whose_squares_are_no_numbers(unit):
+    X = values("alike", None)
+    told = TensorSource(torch.as_tensor(X * unit).to(DEVICE)).summary()
+    assert told.norm / unit == pytest.approx(np.sqrt(np.nansum(X**2)), rel=1e-12)
+
+
 def test_passes_are_fused_where_triton_is_new_enough_and_finds_a_compiler(monkeypatch):
     pytest.importorskip("triton")
     cuda, cpu = torch.device("cuda"), torch.device("cpu")
-    cases = (("3.4.0", "/usr/bin/cc", True), ("3.3.1", "/usr/bin/cc", False), ("4.0", "/usr/bin/cc", True),
-             ("3.9.0", None, False), ("odd", "/usr/bin/cc", False))  # fmt: skip
-    for release, compiler, fused in cases:
+    new, old = (8, 0), (7, 5)
+    cases = (("3.4.0", "/usr/bin/cc", new, True), ("3.3.1", "/usr/bin/cc", new, False),
+             ("4.0", "/usr/bin/cc", (9, 0), True), ("3.9.0", None, new, False), ("odd", "/usr/bin/cc", new, False),
+             ("3.9.0", "/usr/bin/cc", old, False))  # fmt: skip
+    for release, compiler, capability, fused in cases:
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, capability=capability: capability)
         monkeypatch.setattr(feed, "version", lambda name, release=release: release)
         monkeypatch.setattr(feed.shutil, "which", lambda name, compiler=compiler: compiler)
         feed._can_fuse.cache_clear()

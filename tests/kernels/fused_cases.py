@@ -288,6 +288,35 @@ def unusual():
         yield f"no-room {number}", float((one - other).abs().max() / one.abs().max())
 
 
+def signed_curvatures():
+    """Of doubles with signs: curvatures are halved in precision, and signs with them."""
+    from unrelu.data.limits import Limits
+    from unrelu.data.observations import Observations
+    from unrelu.data.source import ArraySource
+    from unrelu.data.tensor_source import TensorSource
+    from unrelu.kernels.device import feed
+    from unrelu.kernels.device.kernel import DeviceKernel
+    from unrelu.kernels.general import GeneralKernel
+    from unrelu.model.losses import Censored, OneSided
+
+    if DEVICE == "cpu":
+        feed.has_fused = lambda device: True
+    rng, device = np.random.default_rng(0), torch.device(DEVICE)
+    U, D = rng.standard_normal((2, 70, 2))
+    M = U @ np.diag([1.0, -1.0]) @ U.T + 0.1
+    X = np.where(M >= 0, M, np.nan)
+    for loss in (OneSided(), Censored(0.3)):
+        found = []
+        for source, kind in (
+            (ArraySource(X), GeneralKernel),
+            (TensorSource(torch.as_tensor(X).to(device)), DeviceKernel),
+        ):
+            kernel = kind(Observations(source, Limits(high=0.0)), loss).signed([1, -1])
+            assert not isinstance(kernel, DeviceKernel) or kernel.single
+            found.append(np.asarray(kernel.curvature(U, D, kernel.evaluate(U)[2])))
+        yield f"signed {loss.name}", float(np.abs(found[0] - found[1]).max() / np.abs(found[0]).max())
+
+
 def looks_of_the_engine():
     """A look at a whole matrix where passes are fused, beside that of threads."""
     from unrelu.data.source import ArraySource
@@ -335,6 +364,6 @@ if __name__ == "__main__":
             print(json.dumps([" ".join(words), error]), flush=True)  # noqa: T201
     for dtype, error in tails_alone() if part == parts - 1 else ():
         print(json.dumps([f"tails {dtype}", error]))  # noqa: T201
-    for words, error in [*unusual(), *looks_of_the_engine()] if part == 0 else ():
+    for words, error in [*unusual(), *signed_curvatures(), *looks_of_the_engine()] if part == 0 else ():
         name = "" if words.startswith(("nan", "no-room")) else "engine "
         print(json.dumps([f"{name}{words}", error]))  # noqa: T201

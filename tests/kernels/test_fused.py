@@ -90,6 +90,8 @@ def test_a_size_of_one_is_no_other_pass():
         "for one in passes:\n"
         "    left = {each.name for each in one.params if each.do_not_specialize}\n"
         "    assert left == {'height', 'width', 'first_row', 'first_col'}, left\n"
+        "from unrelu.kernels.device import fused_parts, operands\n"
+        "assert fused_parts.ELEVEN_BITS.value == operands.CUT\n"
     )
     subprocess.run([sys.executable, "-c", words], check=True)
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 import unrelu
-from unrelu.base.errors import InputError
+from unrelu.base.errors import CompletionWarning, InputError
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.data.tensor_source import ByBlocks, TensorSource, tensor_checked
@@ -18,6 +18,7 @@ from unrelu.scale import devices
 torch = pytest.importorskip("torch")
 
 from unrelu.kernels.device.kernel import DeviceKernel  # noqa: E402
+from unrelu.kernels.device.undisturbed import undisturbed  # noqa: E402
 
 
 def instance(n=60, rank=2, dtype=np.float64, table=False):
@@ -116,6 +117,38 @@ class TestTensors:
             torch.set_default_dtype(before)
         assert other[0] == value
         assert np.array_equal(np.asarray(other[1]), np.asarray(gradient))
+
+    @pytest.mark.parametrize("said", ["nothing", "high", "tf32"])
+    def test_settings_of_products_agree_within_and_are_as_before_afterwards(self, said):
+        """PyTorch refuses to multiply where its old setting and its new ones disagree."""
+        products = torch.backends.cuda.matmul
+        if not hasattr(products, "fp32_precision") and said == "tf32":
+            pytest.skip("this PyTorch has one setting")
+
+        def settings():
+            try:
+                old = torch.get_float32_matmul_precision()
+            except RuntimeError:
+                old = "disagrees"
+            places = (products, getattr(torch.backends.mkldnn, "matmul", None))
+            return old, [getattr(one, "fp32_precision", None) for one in places]
+
+        began = settings()
+        try:
+            if said == "high":
+                torch.set_float32_matmul_precision("high")
+            elif said == "tf32":
+                products.fp32_precision = "tf32"
+            before = settings()
+            with undisturbed():
+                assert products.allow_tf32 is False
+                assert torch.get_float32_matmul_precision() == "highest"
+            assert settings() == before
+        finally:
+            torch.set_float32_matmul_precision("highest")
+            for one, precision in zip((products, torch.backends.mkldnn.matmul), began[1], strict=True):
+                one.fp32_precision = precision
+        assert settings() == began
 
     @pytest.mark.parametrize("method", ["gauss-newton", "gradient-descent", "scaled-gd", "pam", "gnmr"])
     def test_small_problems_are_solved_there_too(self, method):
@@ -224,6 +257,16 @@ class TestFinish:
         assert found.factor.dtype == np.float64
         assert np.abs(found.matrix() - M).max() < 1e-10
 
+    @pytest.mark.parametrize("unit", [1e-300, 1e-60, 1e60, 1e300])
+    @pytest.mark.parametrize("tensor", [False, True])
+    def test_what_single_precision_has_no_room_for_is_solved_in_double_alone(self, unit, tensor):
+        M, X = instance()
+        given = TensorSource(torch.as_tensor(X * unit)) if tensor else X * unit
+        with pytest.warns(CompletionWarning, match="no room for values of this size; it is solved in double precision"):
+            found = unrelu.complete(given, 2, finish="float64", rng=0)
+        assert found.verdict.code.value == "fitted"
+        assert np.abs(found.matrix() / unit - M).max() < 1e-10
+
     @pytest.mark.parametrize("table", [False, True])
     def test_a_data_frame_keeps_its_labels(self, table):
         pandas = pytest.importorskip("pandas")
@@ -234,6 +277,37 @@ class TestFinish:
         assert found.labels == tuple(rows)
         assert list(found.filled().columns) == columns
         assert found.factor.dtype == np.float64
+
+
+class TestRoom:
+    @pytest.mark.parametrize(("share", "fits"), [(0.78, True), (0.82, False)])
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+    def test_a_matrix_may_take_most_of_what_is_free_and_no_more(self, share, fits, dtype, monkeypatch):
+        """What PyTorch has reserved and does not use is free as well; integers are computed in doubles."""
+        X = np.zeros((100, 50), dtype)
+        free = 5000 * (4 if dtype is np.float32 else 8) / share
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda index: (0.5 * free, 10 * free))
+        monkeypatch.setattr(torch.cuda, "memory_reserved", lambda index: free)
+        monkeypatch.setattr(torch.cuda, "memory_allocated", lambda index: 0.5 * free)
+        assert devices._fits(X, 0) is fits
+
+
+class TestWhoDidIt:
+    @pytest.mark.parametrize("kind", ["tensor", "dask"])
+    def test_a_small_matrix_that_comes_into_memory_is_numpys_work(self, kind):
+        """The order of the rows is made alike first, and a small matrix comes here for that."""
+        rng = np.random.default_rng(0)
+        U, noise = rng.standard_normal((120, 2)), 0.1 * rng.standard_normal((120, 120))
+        M = U @ U.T + noise + noise.T
+        X = np.where(M >= 0, M, np.nan)
+        if kind == "dask":
+            there = unrelu.DaskSource(pytest.importorskip("dask.array").from_array(X, chunks=50))
+        else:
+            there = TensorSource(torch.as_tensor(X))
+        found = unrelu.complete(there, 2, rng=0)
+        who = {"tensor": "PyTorch on cpu in float64", "dask": "dask in threads in float64"}[kind]
+        assert found.verdict.reason.endswith(f"; by {who} and NumPy in float64")
+        assert "by NumPy" not in unrelu.complete(X, 2, rng=0).verdict.reason
 
 
 class TestOutOfMemory:

@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from unrelu.base.engines import noting  # noqa: E402
+from unrelu.base.errors import InputError  # noqa: E402
 from unrelu.data.source import ArraySource  # noqa: E402
 from unrelu.data.tensor_source import ByBlocks, TensorSource  # noqa: E402
 from unrelu.scale.blocks import Asked, Data  # noqa: E402
@@ -71,6 +72,19 @@ def test_a_pass_is_that_of_threads(kind, dtype, threshold, where, asked):
         assert getattr(other.totals, name) == pytest.approx(getattr(one.totals, name), rel=rounding, abs=1e-12), name
     assert sum(heard) == sum(rows.stop - rows.start for rows, _ in data.blocks(70))
     assert engines == [f"PyTorch on {there.device} in {np.dtype(dtype).name}"]
+
+
+@pytest.mark.parametrize("value", [-0.5, np.inf])
+def test_what_cannot_have_been_seen_is_refused_in_the_words_of_who_reads_blocks(value):
+    X, right, _ = instance("alike", np.float64)
+    X[7, 8] = X[8, 7] = value
+    positions, words = np.arange(3, 190, 5), []
+    for source in (ArraySource(X), TensorSource(torch.as_tensor(X).to(DEVICE))):
+        reader = Reader(source, 4.0, "one", (0.0, np.inf))
+        with pytest.raises(InputError) as refused:
+            attach(reader, (positions, right[positions]), Placed.nobody(SIZE, RANK), 0.01)
+        words.append(str(refused.value))
+    assert words[0] == words[1]
 
 
 @pytest.mark.parametrize("kind", ["alike", "different", "table"])

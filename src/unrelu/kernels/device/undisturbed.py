@@ -25,15 +25,38 @@ def undisturbed() -> Iterator[None]:
     ...     (torch.ones((2, 2)) @ torch.ones((2, 2))).dtype
     torch.float32
     """
-    products = torch.backends.cuda.matmul
-    name, exact = ("fp32_precision", "ieee") if hasattr(products, "fp32_precision") else ("allow_tf32", False)
-    before = getattr(products, name)
-    with torch.no_grad(), torch.autocast("cuda", enabled=False), torch.autocast("cpu", enabled=False):
-        setattr(products, name, exact)
-        try:
-            yield
-        finally:
-            setattr(products, name, before)
+    with (
+        torch.no_grad(),
+        torch.autocast("cuda", enabled=False),
+        torch.autocast("cpu", enabled=False),
+        _products_in_full(),
+    ):
+        yield
+
+
+@contextmanager
+def _products_in_full() -> Iterator[None]:
+    """Products are made in single precision, by the setting that PyTorch has always had and by those that it has now.
+
+    PyTorch refuses to multiply where the two disagree. The old one sets all of them.
+    """
+    try:
+        usual = torch.get_float32_matmul_precision()
+    except RuntimeError:  # it was left as it begins, and a new one says something else
+        usual = "highest"
+    newer = [one for one in (torch.backends.cuda.matmul, _on_cpu()) if hasattr(one, "fp32_precision")]
+    before = [one.fp32_precision for one in newer]
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(usual)
+        for one, precision in zip(newer, before, strict=True):
+            one.fp32_precision = precision
+
+
+def _on_cpu() -> Any:
+    return getattr(torch.backends.mkldnn, "matmul", None)
 
 
 def alone(function: Callable[P, R]) -> Callable[P, R]:

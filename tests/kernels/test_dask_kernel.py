@@ -14,7 +14,10 @@ from helpers import ROUNDING
 from unrelu.base.engines import noting
 from unrelu.base.errors import InputError
 from unrelu.data import dask_source
-from unrelu.data.dask_graph import where
+from unrelu.data.dask_graph import (
+    failing,
+    where,
+)
 from unrelu.data.dask_source import DaskSource
 from unrelu.data.observations import Observations
 from unrelu.data.source import ArraySource
@@ -142,6 +145,25 @@ def test_a_chunk_of_which_nothing_is_asked():
     expected = GeneralKernel(here, Censored(0.5)).evaluate(U)
     assert found[0] == pytest.approx(expected[0], rel=1e-12)
     near(found[3], expected[3], 1e-11)
+
+
+def test_chunks_of_complex_numbers_are_refused():
+    lazy = da.from_array(np.eye(8), chunks=4).map_blocks(lambda block: block + 1j, dtype=float)
+    with (
+        dask.config.set(scheduler="threads"),
+        pytest.raises(InputError, match="a chunk of X holds complex numbers, and its array says real ones"),
+    ):
+        unrelu.complete(DaskSource(lazy), 1, method="gauss-newton")
+
+
+def test_a_scheduler_that_dask_does_not_know():
+    with (
+        dask.config.set(scheduler="nope"),
+        pytest.raises(
+            InputError, match=r"a scheduler that it does not know .*; set it to 'threads', or connect a Client"
+        ),
+    ):
+        unrelu.complete(lazily(values("alike", None)), 1, method="gauss-newton")
 
 
 def test_kernels_are_made_once_if_there_is_room_for_them(monkeypatch):
@@ -376,6 +398,14 @@ def test_the_tailored_start_is_made_of_passes():
             start = Tailored()(Observations.of(one), 3, np.random.default_rng(3))
         starts.append(start @ start.T)
     assert np.linalg.norm(starts[0] - starts[1]) <= 1e-2 * np.linalg.norm(starts[0])
+
+
+def test_data_that_went_with_a_client_are_said_to_be_gone():
+    with (
+        pytest.raises(InputError, match="persisted by a client which has been closed; connect one, persist them"),
+        failing(),
+    ):
+        raise ValueError("Missing dependency ('array-838b', 1, 2) for dependents {'part'}")
 
 
 def test_a_client_that_is_closed_on_the_way_is_one_sentence():

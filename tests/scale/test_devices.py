@@ -65,11 +65,40 @@ class TestTensors:
             (torch.zeros((2, 2), dtype=torch.bool), "is this the mask"),
             (torch.eye(2).to_sparse(), "must be a dense tensor"),
             (torch.zeros((2, 2), device="meta"), "on the device meta, where tensors have no values"),
+            (torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged), "got a nested one; use X.to_padded"),
         ],
     )
     def test_what_holds_no_numbers_is_refused(self, values, words):
         with pytest.raises(InputError, match=words):
             unrelu.complete(values, 1)
+
+    def test_a_source_of_tensors_takes_nothing_else(self):
+        with pytest.raises(
+            InputError, match="TensorSource takes a tensor of PyTorch, got ndarray; pass it as X itself"
+        ):
+            TensorSource(np.eye(2))
+
+    def test_half_precision_is_said_once(self):
+        _, X = instance()
+        with pytest.warns(CompletionWarning) as said:
+            unrelu.complete(torch.as_tensor(X).to(torch.float16), 2, rng=0).filled()
+        assert sum("half precision" in str(one.message) for one in said) == 1
+
+    def test_views_that_are_not_made_yet(self):
+        M, X = instance()
+        found = unrelu.complete(torch._neg_view(-torch.as_tensor(X)), 2, rng=0)
+        assert float((found.matrix() - torch.as_tensor(M)).abs().max()) < 1e-8
+
+    def test_limits_may_be_tensors(self):
+        M, X = instance()
+        limits = unrelu.Limits(high=torch.zeros((60, 1), dtype=torch.float64))
+        found = unrelu.complete(torch.as_tensor(X), 2, threshold=limits, rng=0)
+        assert float((found.matrix() - torch.as_tensor(M)).abs().max()) < 1e-8
+
+    def test_a_mask_of_numbers_is_named_as_it_came(self):
+        _, X = instance()
+        with pytest.raises(InputError, match="uint8"):
+            unrelu.complete(torch.as_tensor(X), 2, unknown=torch.zeros((60, 60), dtype=torch.uint8))
 
     def test_integers_become_doubles(self):
         assert tensor_checked(torch.ones((2, 2), dtype=torch.int32)).dtype == torch.float64

@@ -36,7 +36,7 @@ def test_the_answer_says_where_it_was_made(matrix, tmp_path, device, said):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--device", "tpu"), "--device must be auto, cpu or cuda, got 'tpu'"),
+        (("--device", "tpu"), "--device must be auto, cpu or cuda, got 'tpu'; say cuda for a GPU"),
         (("--device", "mps"), "--device must be auto, cpu or cuda, got 'mps'"),
         (
             ("--device", "cpu", "--dask", "local"),

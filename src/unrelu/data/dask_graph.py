@@ -52,6 +52,8 @@ LOST = (
     "TimeoutError",
     "ClosedClientError",
 )
+# What a scheduler says of results that were kept for a client which has gone since.
+GONE = "Missing dependency"
 ADVICE = "see that array.compute() works, and call again"
 
 
@@ -245,7 +247,13 @@ def _scheduler() -> Any:
     from dask.base import get_scheduler
     from dask.threaded import get
 
-    return get_scheduler() or get
+    try:
+        return get_scheduler() or get
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"dask is configured for a scheduler that it does not know ({said(error)}); set it to 'threads', or "
+            "connect a Client"
+        ) from error
 
 
 def workers() -> int | None:
@@ -298,6 +306,11 @@ def failing() -> Iterator[None]:
             raise InputError(
                 "the workers that computed a block died, one after the other; give them more memory, or write the data "
                 "in smaller chunks"
+            ) from error
+        if str(error).startswith(GONE):
+            raise InputError(
+                "the cluster has let go of data that were persisted by a client which has been closed; connect one, "
+                "persist them again, and call again"
             ) from error
         if name in LOST:
             raise InputError(

@@ -185,7 +185,13 @@ def _picked_at(values: Array, some: _Some) -> Array:
 
 
 def _summary_of(values: Array) -> Summary:
-    return Summary.of(np.asarray(values))
+    values = np.asarray(values)
+    if np.iscomplexobj(values):
+        raise InputError(
+            "a chunk of X holds complex numbers, and its array says real ones; use X.real, or tell map_blocks the "
+            "right dtype="
+        )
+    return Summary.of(values)
 
 
 def _mirrored(here: Array, there: Array) -> bool:

@@ -137,7 +137,10 @@ class Limits:
     chance: bool | Bools = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name, limit in (("low", self.low), ("high", self.high)):
+        for name in ("low", "high"):
+            limit = getattr(self, name)
+            if hasattr(limit, "__array__") and not isinstance(limit, np.ndarray | np.generic):
+                object.__setattr__(self, name, limit := np.asarray(limit))  # a frame, or a tensor in memory
             _require_numbers(name, limit, nan=False)
         if _crossed(self.low, self.high):
             raise InputError("low of Limits must not be above high, and is for some entries; swap the two")

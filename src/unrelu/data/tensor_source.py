@@ -35,6 +35,8 @@ def tensor_checked(X: Any, name: str = "X") -> Any:
     """A tensor of numbers in single or double precision; others are converted, and half precision says so."""
     import torch
 
+    if X.is_nested:
+        raise InputError(f'{name} must be a plain tensor, got a nested one; use {name}.to_padded_tensor(float("nan"))')
     if X.layout is not torch.strided:
         raise InputError(
             f"{name} must be a dense tensor, NaN where nothing was seen, got layout {X.layout}; pass a scipy sparse "
@@ -44,12 +46,11 @@ def tensor_checked(X: Any, name: str = "X") -> Any:
         raise InputError(f"{name} must be real, got complex dtype {X.dtype}; pass the real part if that is meant")
     if X.device.type == "meta":
         raise InputError(f"{name} is on the device meta, where tensors have no values; make it on cpu or cuda")
-    if X.is_quantized or X.is_nested:
-        kind = "quantized" if X.is_quantized else "nested"
-        raise InputError(f"{name} must be a plain tensor, got a {kind} one; give its values, as with X.dequantize()")
+    if X.is_quantized:
+        raise InputError(f"{name} must be a plain tensor, got a quantized one; give its values, {name}.dequantize()")
     if X.dtype is torch.bool:
         raise InputError(f"{name} must hold numbers, got a boolean tensor; is this the mask rather than the values?")
-    X = X.detach()
+    X = X.detach().resolve_neg()
     if X.dtype in (torch.float32, torch.float64):
         return X
     if X.dtype.is_floating_point:
@@ -84,6 +85,10 @@ class TensorSource(Source):
     thread_safe = checks_blocks = stored_whole = True
 
     def __init__(self, tensor: Any, dtype: Any = None) -> None:
+        if not is_tensor(tensor):
+            raise InputError(
+                f"TensorSource takes a tensor of PyTorch, got {type(tensor).__name__}; pass it as X itself"
+            )
         if tensor.ndim != 2:
             raise InputError(f"X must be a matrix (2-D), got a {tensor.ndim}-D tensor of shape {tuple(tensor.shape)}")
         self.tensor, self._known = tensor_checked(tensor), dict[str, bool | None]()

@@ -50,6 +50,7 @@ def where_the_data_are(*, table: bool = False) -> Callable[[Callable[P, R]], Cal
             given: dict[str, Any] = dict(asked.bind(*args, **options).arguments)
             device, finish = given.pop("device", None), given.pop("finish", None)
             X = given.pop("X")
+            X = tensor_checked(X) if is_tensor(X) else X  # once: an answer that is asked later reads it again
             given["start"] = in_memory(given.get("start", "auto"))
             found: Any = _Call(complete, X, given, table).completion(device, finish)
             return found
@@ -106,14 +107,14 @@ class _Call:
                 f"X and {name} must be on one device, got {self.X.device} and {value.device}; move one of them with "
                 f"{name}.to(X.device)"
             )
-        kept = value if str(value.dtype) == "torch.bool" else tensor_checked(value, name)
+        kept = value if name == "unknown" or str(value.dtype) == "torch.bool" else tensor_checked(value, name)
         values = kept.detach().cpu().numpy()
         return float(values) if values.ndim == 0 else values
 
     def _source(self, choice: Choice) -> _There:
         """The matrix on the device that was chosen, as far as it has room for it."""
         if is_tensor(self.X):
-            X = tensor_checked(self.X)
+            X = self.X
             if choice.device.type == "cpu" or (choice.device == X.device and X.numel() <= SMALL):
                 return _There(X.cpu().numpy(), choice.why)
             if choice.device == X.device:
@@ -218,7 +219,9 @@ def choose(device: Any, X: Any) -> Choice:
     try:
         wanted = torch.device(device)
     except (RuntimeError, TypeError):
-        raise InputError(f"device must be 'auto', 'cpu', 'cuda' or a torch.device, got {device!r}") from None
+        raise InputError(
+            f"device must be 'auto', 'cpu', 'cuda' or a torch.device, got {device!r}; pass 'cuda' for a GPU"
+        ) from None
     if wanted.type == "cpu":
         return Choice(wanted)
     if wanted.type != "cuda":

@@ -50,7 +50,9 @@ def connected(address: str | None, source: Any) -> Iterator[None]:
             "--dask needs the package distributed, which is not installed; install it with pip install 'unrelu[dask]'"
         ) from error
     # What workers and connections say of themselves is not for the reader of a result.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", *logging.root.manager.loggerDict):  # some have a level of their own
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         place: Any = address
         if address == LOCAL:

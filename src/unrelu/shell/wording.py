@@ -32,6 +32,7 @@ PHRASES = {
     ", or None to": ", or left out to",
     "'auto', 'cpu', 'cuda' or a torch.device,": "auto, cpu or cuda,",
     "'auto', 'cpu' or 'cuda',": "auto, cpu or cuda,",
+    "; pass 'cuda' for a GPU": "; say cuda for a GPU",
     "; move the tensor there yourself": "",
     "pass sigma=": "give --sigma",
     "got rank=None; pass rank=": "got --rank auto; give the rank as a number",

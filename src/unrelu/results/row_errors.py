@@ -62,7 +62,10 @@ class RowErrors:
         i, j = np.broadcast_arrays(np.asarray(rows), np.asarray(cols))
         shape, i, j = i.shape, i.ravel(), j.ravel()
         everyone, place = np.unique(np.concatenate([i, j]), return_inverse=True)
-        covariance = self._covariances(everyone)
+        known = np.flatnonzero(self.determined[everyone])  # of the others every error is infinite
+        covariance = np.zeros((len(everyone), *self.factor.shape[1:] * 2))
+        if self._sigma > 0:
+            covariance[known] = self._covariances(everyone[known])
         of_i, of_j = covariance[place[: len(i)]], covariance[place[len(i) :]]
         u, v = self.factor[i], self.factor[j]
         variance = np.einsum("ka,kab,kb->k", v, of_i, v) + np.einsum("ka,kab,kb->k", u, of_j, u)
@@ -80,7 +83,7 @@ class RowErrors:
         """C_i of some rows; what was seen of them is read, some at a time."""
         rank = self.factor.shape[1]
         columns = np.arange(len(self.factor)) if self.columns is None else self.columns
-        anchors = self.factor[columns]
+        anchors = self.factor[columns] * self.determined[columns, None]  # columns without a place tell nothing
         result = np.empty((len(rows), rank, rank))
         step = max(1, AT_ONCE // len(columns))
         width = AT_ONCE if self.columns is None else len(columns)

@@ -61,7 +61,7 @@ class StreamedTable(RectangularCompletion):
     def error_bars(self, X: Any = None) -> Any:
         """By the row formula, from the rows and columns that are asked about."""
         if X is not None or "error bars" not in self._asked:
-            self._asked["error bars"] = RowErrors(self, self.observed(X), self.level > 0, None)
+            self._asked["error bars"] = RowErrors(self, self.observed(X), self.table_determinacy.determined, None)
         return self._asked["error bars"]
 
     @property

@@ -27,6 +27,8 @@ __all__ = ["Answer", "Large", "Watcher", "by_landmarks"]
 
 # Without all entries: so many further columns for each landmark, and passes over them.
 FURTHER, FURTHER_PASSES = 10, 2
+# With fewer seen entries for each unknown the noise of what has a place is taken to be that of the block at least.
+FEW_SPARE = 2
 
 
 class Watcher(Protocol):
@@ -163,7 +165,7 @@ class _Run:
             return
         drawn = np.random.default_rng(self._drawn)
         large = self.large
-        wanted = Wanted(large.rank, large.method.count, large.symmetric)
+        wanted = Wanted(large.rank, large.method.count, large.symmetric, told=large.threshold is not None)
         wanted = replace(wanted, codes=wanted.codes[:2]) if large.sure else wanted
         self.seed, self.completion = solved(large.source, wanted, large.solve, drawn)
         if self.seed is not None:
@@ -191,11 +193,11 @@ class _Run:
         assert self.seed is not None
         large, seed, data = self.large, self.seed, self.large.data(self.seed)
         rank, most = seed.rank, large.method.passes
-        if self.fit is None:
-            left, right = self.sides[0].placed.factor, self.sides[-1].placed.factor
-            left, right = (principal(left),) * 2 if large.symmetric else balanced_pair(left, right)
-            self.fit = Fit(left, right, seed.sigma if seed.sigma else None)
+        left, right = self.sides[0].placed.factor, self.sides[-1].placed.factor
+        left, right = (principal(left),) * 2 if large.symmetric else balanced_pair(left, right)
+        attached = Fit(left, right, seed.sigma if seed.sigma else None)
         if seed.exact:
+            self.fit = self.fit or attached
             if not large.whole or most == 0:
                 return None, False
             side = side_for(data, rank, large.peak)
@@ -203,22 +205,39 @@ class _Run:
             return self._looked_at(data, side), True
         whole = large.whole and large.method.columns is None
         most = (MOST if whole else FURTHER_PASSES) if most is None else most
+        # Rows without a place would pull at the others, and what is left of their entries is no noise.
+        rows, cols = self._placed
+        apart = (len(rows), len(cols)) != (len(left), len(right))
+        if apart:
+            data = replace(data, source=chosen(data.source, rows, cols))
+            self.fit = self.fit or (attached.of(rows) if large.symmetric else attached.of(rows, cols))
+        self.fit = self.fit or attached
         while not self.fit.finished(most):
-            self._pass(data, whole)
+            self._pass(data, whole, apart=apart)
+        if apart:
+            unknowns = self.fit.left.size + (0 if large.symmetric else self.fit.right.size)
+            if self.fit.totals.count < FEW_SPARE * unknowns:  # they leave little to tell the noise by
+                self.fit = replace(self.fit, sigma=max(self.fit.sigma or 0.0, seed.sigma or 0.0))
+            self.fit = self.fit.among(attached, rows) if large.symmetric else self.fit.among(attached, rows, cols)
         if not self.fit.gains:
             return None, False
         return self.fit.totals, whole
 
+    @property
+    def _placed(self) -> tuple[Indices, Indices]:
+        """Rows that have a place, and columns; of a symmetric matrix they are the same."""
+        rows, cols = (np.flatnonzero(one.placed.share > 0) for one in (self.sides[0], self.sides[-1]))
+        return rows, cols
+
     def _looked_at(self, data: Data, side: int) -> Totals:
         """Every entry of the rows that have a place, once."""
         assert self.fit is not None
-        placed = [np.flatnonzero(one.placed.share > 0) for one in self.sides]
+        rows, cols = self._placed
         left, right = (self.fit.left, self.fit.left) if data.symmetric else (self.fit.left, self.fit.right)
-        if all(len(rows) == len(one.placed.share) for rows, one in zip(placed, self.sides, strict=True)):
+        if (len(rows), len(cols)) == (len(left), len(right)):
             found = look(data, (left, right), Asked(first=True), side, told=self._looked)
             self.fit = replace(self.fit, seen=found.seen)
             return found.totals
-        rows, cols = placed[0], placed[-1]
         inside = replace(data, source=chosen(data.source, rows, cols))
         factors = (left[rows],) * 2 if data.symmetric else (left[rows], right[cols])
         found = look(inside, factors, Asked(first=True), side, told=self._looked)
@@ -227,29 +246,34 @@ class _Run:
         self.fit = replace(self.fit, seen=seen)
         return found.totals
 
-    def _pass(self, data: Data, whole: bool) -> None:
+    def _pass(self, data: Data, whole: bool, *, apart: bool) -> None:
+        """One more; ``apart`` says whether only what has a place is left of the data."""
         assert self.fit is not None
         if whole:
             side = side_for(data, self.fit.left.shape[1], self.large.peak)
             self._phase(f"pass {len(self.fit.gains) + 1} over all entries", self._rows_of(data, side))
             self.fit = swept(data, self.fit, side, self.part, self._looked)
         else:
-            columns = self._further(0)
+            columns = self._further(0, apart)
             self._phase(f"pass {len(self.fit.gains) + 1} over {len(columns)} columns", len(self.fit.left))
             if data.symmetric:
                 self.fit = swept_columns(data, self.fit, columns, self.part, self._looked)
             else:
-                self.fit = swept_further(data, self.fit, self._further(1), columns)
+                self.fit = swept_further(data, self.fit, self._further(1, apart), columns)
         self.part = None
         self._save()
 
-    def _further(self, number: int) -> Indices:
-        """Columns that every row of a side is asked about: the landmarks, and others that are well placed."""
+    def _further(self, number: int, apart: bool) -> Indices:
+        """Columns that every row of a side is asked about: the landmarks, and others that are well placed.
+
+        Their positions, or with ``apart`` those among the ones that have a place.
+        """
         side, other = self.sides[number], self.sides[-1 - number]
         wanted = self.large.method.columns or FURTHER * len(side.landmarks)
         there = np.setdiff1d(np.flatnonzero(other.placed.share > 0), side.landmarks)
         more = np.random.default_rng(self._drawn).permutation(there)[:wanted]
-        return np.sort(np.concatenate([side.landmarks, more]))
+        every = np.sort(np.concatenate([side.landmarks, more]))
+        return np.searchsorted(self._placed[-1 - number], every) if apart else every
 
     @staticmethod
     def _rows_of(data: Data, side: int) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +96,32 @@ class Fit:
     before: tuple[tuple[Floats, Floats], ...] = ()
     normal: Array | None = None
     squares: Floats | None = None
+
+    def of(self, rows: Indices, cols: Indices | None = None) -> Fit:
+        """That of some rows, and of a table some columns, before the first pass."""
+        left = self.left[rows]
+        return replace(self, left=left, right=left if cols is None else self.right[cols])
+
+    def among(self, all_: Fit, rows: Indices, cols: Indices | None = None) -> Fit:
+        """Of some rows and columns, put back among ``all_``; of the others nothing more is known."""
+        height = len(all_.left)
+        places = rows if cols is None else np.concatenate([rows, height + cols])
+        size = height if cols is None else height + len(all_.right)
+
+        def spread(known: Any) -> Any:
+            if known is None:
+                return None
+            every = np.zeros(size, known.dtype)
+            every[places] = known
+            return every
+
+        left = all_.left.copy()
+        left[rows] = self.left
+        right = left if cols is None else all_.right.copy()
+        if cols is not None:
+            right[cols] = self.right
+        share, seen, squares = (spread(known) for known in (self.share, self.seen, self.squares))
+        return replace(self, left=left, right=right, share=share, seen=seen, squares=squares, before=(), normal=None)
 
     @property
     def converged(self) -> bool:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrelu.base.arrays import Array, Floats, Indices
+from unrelu.base.arrays import Array, Bools, Floats, Indices
 from unrelu.base.budget import checkpoint, phase
 from unrelu.base.errors import InputError
 from unrelu.base.units import power_of_four
 from unrelu.data.source import Source
 from unrelu.loop.history import Stop
 from unrelu.proofs.determinacy import GENERIC
+from unrelu.scale.hanging import hanging_together
 
 __all__ = ["PER_RANK", "Seed", "Wanted", "fingerprint", "seed_rows", "size_for", "solved"]
 
@@ -116,12 +117,16 @@ def _crowded(stored: tuple[Indices, Indices, Array], shape: tuple[int, int], cou
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which block: of which rank, of how many rows, of a symmetric matrix or a table, and with which verdicts."""
+    """Which block: of which rank, of how many rows, of a symmetric matrix or a table, and with which verdicts.
+
+    ``told`` says whether absence tells something, as the sign of an unseen entry.
+    """
 
     rank: int | None
     count: int | None
     symmetric: bool
     codes: tuple[Stop, ...] = (Stop.FITTED, Stop.FITTED_TO_NOISE, Stop.BEST_OF_RANK)
+    told: bool = False
 
 
 def solved(source: Source, wanted: Wanted, solve: Solve, rng: np.random.Generator) -> tuple[Seed | None, Any]:
@@ -160,10 +165,7 @@ def _seed_of(completion: Any, block: Array, places: tuple[Indices, Indices], wan
     level = completion._rows.determinacy if symmetric else completion.table_determinacy
     known = np.where(level.determined, level.rank_of, 0)
     keep = known >= GENERIC
-    of_rows, of_cols = (keep, keep) if symmetric else (keep[: len(rows)], keep[len(rows) :])
     rank = left.shape[1]
-    if min(int(of_rows.sum()), int(of_cols.sum())) <= rank:
-        return None
     alike = symmetric and np.array_equal(block, block.T, equal_nan=True)
     sigma = None
     if completion.verdict.code is not Stop.FITTED:
@@ -172,6 +174,11 @@ def _seed_of(completion: Any, block: Array, places: tuple[Indices, Indices], wan
         spare = max(int(seen.sum()) - (len(rows) + (0 if symmetric else len(cols))) * rank, 1)
         rms = float(np.sqrt(np.nansum(gap * gap) / spare))
         sigma = rms if completion.sigma is None else completion.sigma / unit
+        if not (symmetric and wanted.told):  # there absence tells the sign of one piece beside another
+            keep = _one_body(keep, seen, (left, right), sigma)
+    of_rows, of_cols = (keep, keep) if symmetric else (keep[: len(rows)], keep[len(rows) :])
+    if min(int(of_rows.sum()), int(of_cols.sum())) <= rank:
+        return None
     return Seed(
         rows[of_rows],
         cols[of_cols],
@@ -184,6 +191,16 @@ def _seed_of(completion: Any, block: Array, places: tuple[Indices, Indices], wan
         sigma,
         known[keep],
     )
+
+
+def _one_body(keep: Bools, seen: Bools, pair: tuple[Array, Array], sigma: float) -> Bools:
+    """Of rows, and of a table columns after them, those that hang together by more than noise."""
+    left, right = (side.astype(np.float64) for side in pair)
+    symmetric = len(keep) == len(left)
+    of_rows, of_cols = (keep, keep) if symmetric else (keep[: len(left)], keep[len(left) :])
+    seen = (seen | seen.T if symmetric else seen) & of_rows[:, None] & of_cols
+    rows, cols = hanging_together(seen, left, right, sigma)
+    return keep & (rows & cols if symmetric else np.concatenate([rows, cols]))
 
 
 def _unit(block: Array) -> float:

@@ -80,6 +80,8 @@ MANY_PARAMETERS = {
     "unrelu.estimators.table.TableCompleter.__init__": SKLEARN,
     "unrelu.experiments.reproduce.reproduce": PUBLIC,
     "unrelu.io.positions.write_positions": PUBLIC,
+    "unrelu.kernels.device.fused_look._look_of": TRITON,
+    "unrelu.kernels.device.fused_look.look_pass": TRITON,
     "unrelu.kernels.device.fused_parts.entries": TRITON,
     "unrelu.kernels.device.fused_passes._curvature_of": TRITON,
     "unrelu.kernels.device.fused_passes._quartic_of": TRITON,

@@ -16,7 +16,7 @@ from unrelu.io.disk import replacing
 __all__ = ["Checkpoint"]
 
 # Which version of the library's files these are.
-FORMAT = 1
+FORMAT = 2
 # Saving may take this share of the time at most.
 SHARE = 0.05
 

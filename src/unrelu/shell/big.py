@@ -67,6 +67,8 @@ class Scale:
         Whether every entry is to be written however many there are.
     dask : str or None
         The cluster that is to do it: the address of a scheduler, or local.
+    device : str or None
+        Where to compute, of a matrix that is in memory or fits there.
     """
 
     method: str = "auto"
@@ -74,23 +76,39 @@ class Scale:
     checkpoint: Path | None = None
     write_all: bool = False
     dask: str | None = None
+    device: str | None = None
 
     @classmethod
     def said(
-        cls, method: str, peak_memory: str | None, checkpoint: Path | None, write_all: bool, dask: str | None = None
+        cls,
+        method: str,
+        peak_memory: str | None,
+        checkpoint: Path | None,
+        write_all: bool,
+        dask: str | None = None,
+        device: str | None = None,
     ) -> Scale:
         """What the options say together."""
+        if device is not None and dask is not None:
+            raise InputError(
+                f"--device {printable(device)} and --dask {printable(dask)} both say where to compute; drop one of them"
+            )
         for option, value in (("--peak-memory", peak_memory), ("--checkpoint", checkpoint), ("--dask", dask)):
             if value is not None and method not in BY_BLOCKS:
                 raise InputError(
                     f"{option} is for --method {' and --method '.join(BY_BLOCKS)}, got --method {printable(method)}; "
                     "drop one of them"
                 )
-        return cls(method, checked_size("--peak-memory", peak_memory), checkpoint, write_all, dask)
+        return cls(method, checked_size("--peak-memory", peak_memory), checkpoint, write_all, dask, device)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the library is told, of what was said."""
+        return self.asked | ({} if self.device is None else {"device": self.device})
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What the library is asked, of what was said."""
+        """What of it is for a matrix that is read block by block."""
         said = {"peak_memory": self.peak_memory, "checkpoint": self.checkpoint}
         return {name: value for name, value in said.items() if value is not None}
 

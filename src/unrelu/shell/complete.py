@@ -172,27 +172,24 @@ def complete_command(
     write_all: outputs.WriteAll = False,
     peak_memory: options.PeakMemory = None,
     checkpoint: options.Checkpoint = None,
-    dask: options.Dask = None,
-    device: options.Device = None,
+    dask: options.Dask = None, device: options.Device = None,
     pairs: Pairs = "auto",
     structure: Structure = None,
     table: options.AsTable = False,
     sensitivity: Sensitivity = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
-) -> int:
+) -> int:  # fmt: skip
     """Complete a matrix from the entries beyond a threshold: a symmetric one, or a table; no rank is needed."""
     limit = options.threshold_beside(limits, threshold, no_threshold, seen)
-    where = options.checked_device(device, dask)
     named, rng, within, noise, seconds = _checked(rank, seed, entry_range, sigma, max_seconds)
     files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot, outliers_out, factor_out)
-    scale = Scale.said(method, peak_memory, checkpoint, write_all, dask)
+    scale = Scale.said(method, peak_memory, checkpoint, write_all, dask, device)
     scale.check(files, _paths(file, unknown, truth, limit, limits, weights, noise), as_json, loss)
     how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
     brought = scale.read(how, file, files).limited_by(limits, (threshold, seen))
     wanted = _Wanted(scale, files, seconds, keep_undetermined, fit, pairs, structure, sensitivity, quiet, as_json)
-    said: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter, gaps=gaps) | scale.asked
-    said |= where
+    said: dict[str, Any] = dict(method=method, start=start, loss=loss, max_iter=max_iter, gaps=gaps) | scale.told
     if named is None and brought.rectangular and not wanted.streams(brought):
         terms = Asked(None, None if threshold is None else limit, seen, unknown, within, False, rng, seconds, loss)
         return _as_table(brought, terms, said | dict(weights=weights, sigma=sigma, truth=truth, tol=tol), wanted)

@@ -256,15 +256,6 @@ def numbers_in(text: str) -> tuple[float, ...] | None:
         return None
 
 
-def checked_device(device: str | None, dask: str | None) -> dict[str, str]:
-    """The device, if one was named; a cluster has its own."""
-    if device is not None and dask is not None:
-        raise InputError(
-            f"--device {printable(device)} and --dask {printable(dask)} both say where to compute; drop one of them"
-        )
-    return {} if device is None else {"device": device}
-
-
 def checked_rank(rank: str) -> int | None:
     """The rank; None if it is to be found.
 

@@ -787,7 +787,7 @@ def test_chunks_that_are_not_there(tmp_path, fill, options, of):
     assert str(raised.value) == (
         f"the zarr array file://{tmp_path}/x.zarr lacks 2 of its {of} chunks, which hold nothing but the fill value "
         f'{fill} or were never written; write it again with config={{"write_empty_chunks": True}}, or pass '
-        'ZarrSource(array, missing="unseen") if nothing was seen there'
+        'missing="unseen" to ZarrSource, or to DaskSource, if nothing was seen there'
     )
     height, width = options.get("shards", (4, 5))
     values[:height, : 2 * width] = np.nan

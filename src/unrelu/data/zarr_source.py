@@ -75,8 +75,8 @@ class ZarrSource(Far):
             raise InputError(
                 f"{self.name} lacks {absent} of its {of} chunks, which hold nothing but the fill value "
                 f"{found.fill_value} or were never written; write it again with "
-                'config={"write_empty_chunks": True}, or pass ZarrSource(array, missing="unseen"), or DaskSource '
-                "so, if nothing was seen there"
+                'config={"write_empty_chunks": True}, or pass missing="unseen" to ZarrSource, or to '
+                "DaskSource, if nothing was seen there"
             )
         if missing == "unseen" and not np.isnan(found.fill_value):
             self._array = _filled_with_nan(found, self.name)

@@ -15,6 +15,7 @@ import numpy as np
 import unrelu
 from unrelu.auto.choices import rank_checked
 from unrelu.base.arrays import Indices
+from unrelu.base.engines import noting
 from unrelu.base.errors import CompletionWarning, InputError, is_number, warn
 from unrelu.base.generators import generator_of
 from unrelu.data.checks import checked
@@ -152,7 +153,8 @@ def completed_by_blocks(said: Said, complete: Callable[..., Any]) -> Completion 
             raise InputError(f"landmarks know nothing of {wrong}={shown}; drop it, or choose another method")
         return None
     source, axes = _read(said)
-    if not asked and axes.shape[0] * axes.shape[1] < BIG**2:
+    # On a cluster a hundred passes take minutes, however small they are.
+    if not asked and axes.shape[0] * axes.shape[1] < BIG**2 and source.lazy is None:
         return None
     rank = None if said.rank is None else rank_checked(said.rank, min(axes.shape))
     if not asked and 2 * size_for(rank, None, max(axes.shape)) > min(axes.shape):  # the block would be most of it
@@ -227,7 +229,8 @@ class _Call:
     @property
     def _another_way(self) -> bool:
         """Whether a matrix that landmarks did not complete goes on to where it is read as a whole."""
-        said, far = self.said, isinstance(self.source.source, Far)
+        said, large = self.said, self.axes.shape[0] * self.axes.shape[1] >= BIG**2
+        far = isinstance(self.source.source, Far) and large
         return not (said.named or far) and said.peak_memory is None and said.checkpoint is None
 
     def _may_be_placed(self, answer: Answer) -> bool:
@@ -244,7 +247,7 @@ class _Call:
 
     def _solved(self, block: Any, rank: int | None) -> Completion:
         said = self.said
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), noting():  # a block is no pass over the matrix
             warnings.simplefilter("ignore", CompletionWarning)
             return self.complete(block, rank, threshold=said.threshold, seen=said.seen, rng=0)
 

@@ -11,6 +11,8 @@
 ``--tune`` tries layouts of the fused passes instead, and prints how long each takes: the best of them belongs into
 ``TUNING`` of ``fused.py``.
 
+``--host`` needs no GPU: it prints what of landmarks with a polishing pass is not done there, but by the processor.
+
 ``--device cpu --small`` tries the script on any machine, by PyTorch's tiles, and says nothing about speed.
 """
 
@@ -31,6 +33,7 @@ from unrelu.data.observations import Observations
 from unrelu.data.tensor_source import TensorSource
 from unrelu.kernels.device.kernel import DeviceKernel
 from unrelu.model.losses import Censored, Observed, OneSided
+from unrelu.scale.polish import _asked_for
 
 RANK = 20
 TESTS = (
@@ -152,13 +155,38 @@ def whole(name, n, device, dtype, most, sigma=0.0, **options):
     print(f"  {found.verdict.reason}", flush=True)
 
 
+def host(n):
+    """What of landmarks and a pass over n rows the processor does: the block, and the steps that rows ask for."""
+    rng = np.random.default_rng(0)
+    U, noise = rng.standard_normal((40 * RANK, RANK)), 0.1 * rng.standard_normal((40 * RANK, 40 * RANK))
+    X = U @ U.T + np.triu(noise) + np.triu(noise, 1).T
+    X = np.where(X >= 0, X, np.nan).astype(np.float32)
+
+    def block():
+        found = unrelu.complete(X, RANK, rng=0)
+        return found.determined
+
+    pairs = RANK * (RANK + 1) // 2
+    normal = np.zeros((n, pairs), np.float32)
+    normal[:, [j * (j + 3) // 2 for j in range(RANK)]] = n
+    normal += rng.standard_normal((n, pairs), np.float32)
+    gradient, factor = rng.standard_normal((2, n, RANK))
+    cpu = torch.device("cpu")
+    print(f"{os.cpu_count()} cores: a block of {len(X)} rows {seconds(block, cpu, 3):.2f} s, ", end="")
+    print(f"steps of {n} rows {seconds(lambda: _asked_for(gradient, normal, factor), cpu, 3):.2f} s", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--small", action="store_true", help="sizes that any machine can do")
     parser.add_argument("--no-tests", action="store_true")
+    parser.add_argument("--host", action="store_true", help="what the processor does of landmarks and a pass")
     parser.add_argument("--tune", action="store_true", help="try layouts of the fused passes")
     asked = parser.parse_args()
+    if asked.host:
+        host(100_000)
+        return
     device = torch.device(asked.device)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "no GPU"
     print(f"{datetime.date.today()}, {name}, PyTorch {torch.__version__}, rank {RANK}", flush=True)

@@ -254,7 +254,7 @@ class _Band:
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """Which rows, or columns, of a chunk are taken, and where the chunk lies on the other side."""
+    """Which rows of a chunk are taken (axis 0), or which columns (axis 1)."""
 
     some: Indices
     axis: int

@@ -1,7 +1,7 @@
 """Complete a zarr store with workers that SLURM starts: ``python slurm.py similarities.zarr 20``.
 
 Needs ``pip install 'unrelu[dask,zarr]' dask-jobqueue`` on every node, and a folder that all nodes see.
-``--show`` prints the job of 16 workers that is submitted, and submits nothing.
+``--show`` prints the job of 16 workers, and submits nothing.
 """
 
 import sys

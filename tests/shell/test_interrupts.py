@@ -18,8 +18,9 @@ PLAIN = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "PYTHO
 # Sends itself a signal at one moment of a command, so that nothing depends on how fast the machine is. A moment is
 # "load NAME", when a module begins to be loaded, or "before" or "after" a call of a function, and which call.
 DRIVER = """
-import importlib, os, sys
+import importlib, os, signal, sys
 number, moment = int(sys.argv[1]), sys.argv[2].split()
+signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)  # nohup ignores some
 del sys.argv[1:3]
 
 def strike():

@@ -20,7 +20,8 @@ PLAIN = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "PYTHO
 DRIVER = """
 import importlib, os, signal, sys
 number, moment = int(sys.argv[1]), sys.argv[2].split()
-signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)  # nohup ignores some
+if number != signal.SIGINT:
+    signal.signal(number, signal.SIG_DFL)  # nohup ignores some
 del sys.argv[1:3]
 
 def strike():

@@ -327,7 +327,7 @@ def looks_of_the_engine():
 
     if DEVICE == "cpu":
         engine.passes_for = lambda device, dtype: fused
-    engine.SIDES["cpu"] = engine.SIDE = 70
+    engine.SIDES["cpu"] = engine.SIDE = engine.BLOCK = 70
     rng, device = np.random.default_rng(0), torch.device(DEVICE)
     for kind in ("alike", "different", "table"):
         left = rng.standard_normal((130, 4))

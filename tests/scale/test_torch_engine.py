@@ -26,6 +26,7 @@ def small(monkeypatch):
     """Tiles of 70 rows, so that there are many."""
     monkeypatch.setitem(engine.SIDES, "cpu", 70)
     monkeypatch.setattr(engine, "SIDE", 70)
+    monkeypatch.setattr(engine, "BLOCK", 70)
 
 
 def instance(kind, dtype):
@@ -72,6 +73,16 @@ def test_a_pass_is_that_of_threads(kind, dtype, threshold, where, asked):
         assert getattr(other.totals, name) == pytest.approx(getattr(one.totals, name), rel=rounding, abs=1e-12), name
     assert sum(heard) == sum(rows.stop - rows.start for rows, _ in data.blocks(70))
     assert engines == [f"PyTorch on {there.device} in {np.dtype(dtype).name}"]
+
+
+def test_blocks_that_may_not_be_written_to_are_no_reason_to_warn(monkeypatch):
+    """Whole rows of a memory map, say."""
+    monkeypatch.setattr(engine, "BLOCK", 1000)
+    X, _, factors = instance("alike", np.float64)
+    X.setflags(write=False)
+    data = Data(ByBlocks(ArraySource(X), DEVICE), 4.0, 0.0)
+    found, expected = (look(one, factors, Asked(gradient=True)) for one in (data, Data(ArraySource(X), 4.0, 0.0)))
+    near(found.gradient, expected.gradient, 1e-10)
 
 
 @pytest.mark.parametrize("value", [-0.5, np.inf])

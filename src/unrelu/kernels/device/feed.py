@@ -15,11 +15,12 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from unrelu.base.arrays import Array
 from unrelu.data.source import Source
 from unrelu.kernels.device import plain
 from unrelu.kernels.device.region import Region
 
-__all__ = ["Feed", "feed_of", "is_alike", "passes_for"]
+__all__ = ["BLOCK", "Feed", "brought_to", "feed_of", "is_alike", "passes_for"]
 
 # The release of Triton from which on what fused passes are written in is known.
 FUSED_FROM = (3, 4)
@@ -113,8 +114,7 @@ class Brought:
         return passes_for(self.device, dtype)
 
     def _bring(self, rows: slice, cols: slice) -> torch.Tensor:
-        block = torch.as_tensor(np.ascontiguousarray(self.source.block(rows, cols)))
-        return block.to(self.device, self._dtype)
+        return brought_to(self.source.block(rows, cols), self.device).to(self._dtype)
 
     def _places(self) -> Iterator[tuple[slice, slice]]:
         height, width = self.source.shape
@@ -178,6 +178,11 @@ def is_alike(values: torch.Tensor) -> bool:
         if bool(apart):
             return False
     return True
+
+
+def brought_to(block: Array, device: torch.device) -> torch.Tensor:
+    """A block on a device; one that may not be written to is copied first, or PyTorch warns of it."""
+    return torch.as_tensor(np.require(block, requirements=["C", "W"])).to(device)
 
 
 def has_fused(device: torch.device) -> bool:

@@ -12,7 +12,7 @@ from unrelu.base.arrays import Array, Floats, Indices
 from unrelu.base.budget import checkpoint
 from unrelu.base.engines import noted
 from unrelu.base.tolerances import ATTACH_TRUSTED_SIZE, PLACEMENT_SPANNED
-from unrelu.kernels.device.feed import passes_for
+from unrelu.kernels.device.feed import BLOCK, brought_to, passes_for
 from unrelu.kernels.device.region import Cost, Region
 from unrelu.placing.attach import Frame
 from unrelu.scale.blocks import Asked, Data, Found, Totals
@@ -22,7 +22,7 @@ from unrelu.scale.rows import Placed, Reader, solved
 
 __all__ = ["OnDevice"]
 
-# Rows that are looked at together, so that progress is heard of, and columns of what is brought to a device.
+# Rows that are looked at together, so that progress is heard of.
 SIDES = {"cpu": 1024}
 SIDE = 16384
 # Numbers of the normal matrices of rows that are placed together.
@@ -125,7 +125,7 @@ class _Look:
         """All columns of a few rows, or those from the diagonal on; how much of everything has been looked at."""
         data = self.data
         first = rows.start if data.halved else 0
-        step = self.width if data.source.tensor is not None else SIDE
+        step = self.width if data.source.tensor is not None else BLOCK
         for left in range(first, self.width, step):
             cols = slice(left, min(left + step, self.width))
             region = Region(self._values(rows, cols), rows.start, left, data.halved, data.symmetric, self.quiet)
@@ -139,7 +139,7 @@ class _Look:
         if source.tensor is not None:
             source.count((rows.stop - rows.start) * (cols.stop - cols.start))
             return source.tensor[rows, cols]
-        return torch.as_tensor(np.ascontiguousarray(source.block(rows, cols))).to(source.device)
+        return brought_to(source.block(rows, cols), source.device)
 
     def _add(self, region: Region) -> None:
         """What a region says of its rows and its columns."""

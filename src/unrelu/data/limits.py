@@ -139,8 +139,8 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             limit = getattr(self, name)
-            if hasattr(limit, "__array__") and not isinstance(limit, np.ndarray | np.generic):
-                object.__setattr__(self, name, limit := np.asarray(limit))  # a frame, or a tensor in memory
+            if hasattr(limit, "detach"):  # a tensor; a frame keeps its labels
+                object.__setattr__(self, name, limit := limit.detach().cpu().numpy())
             _require_numbers(name, limit, nan=False)
         if _crossed(self.low, self.high):
             raise InputError("low of Limits must not be above high, and is for some entries; swap the two")

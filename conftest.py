@@ -16,6 +16,7 @@ NEEDS = {
     ],
     "triton": [
         "src/unrelu/kernels/device/fused.py",
+        "src/unrelu/kernels/device/fused_look.py",
         "src/unrelu/kernels/device/fused_parts.py",
         "src/unrelu/kernels/device/fused_passes.py",
         "tests/kernels/fused_cases.py",

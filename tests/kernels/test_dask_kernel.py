@@ -13,7 +13,10 @@ import unrelu
 from helpers import ROUNDING
 from unrelu.base.engines import noting
 from unrelu.base.errors import InputError
-from unrelu.data import dask_source
+from unrelu.data import (
+    dask_graph,
+    dask_source,
+)
 from unrelu.data.dask_graph import (
     failing,
     where,
@@ -406,6 +409,23 @@ def test_data_that_went_with_a_client_are_said_to_be_gone():
         failing(),
     ):
         raise ValueError("Missing dependency ('array-838b', 1, 2) for dependents {'part'}")
+
+
+@pytest.mark.parametrize("asked", ["workers", "memory"])
+def test_a_scheduler_that_is_gone_when_it_is_asked_is_one_sentence(asked, monkeypatch):
+    class Gone:
+        def get(self, *_):
+            raise AssertionError
+
+        def nthreads(self):
+            raise AttributeError("'NoneType' object has no attribute 'ncores'")
+
+        def scheduler_info(self, n_workers):
+            raise OSError("Timed out trying to connect to tcp://127.0.0.1:1 after 8 s")
+
+    monkeypatch.setattr(dask_graph, "_scheduler", lambda: Gone().get)
+    with pytest.raises(InputError, match=r"the cluster lost what it was computing \(.*\); see that its scheduler"):
+        getattr(dask_graph, asked)()
 
 
 def test_a_client_that_is_closed_on_the_way_is_one_sentence():

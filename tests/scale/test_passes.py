@@ -75,6 +75,20 @@ def test_a_symmetric_matrix_is_read_by_halves_if_both_are_alike(sign, alike):
     np.testing.assert_array_equal(found.seen, seen.sum(axis=1) if alike else seen.sum(axis=0) + seen.sum(axis=1))
 
 
+@pytest.mark.parametrize("sigma", [None, 0.4])
+def test_the_order_of_values_in_memory_changes_nothing(sigma):
+    rng = np.random.default_rng(0)
+    left, right = rng.standard_normal((60, 3)), rng.standard_normal((50, 3))
+    X = left @ right.T + 0.4 * rng.standard_normal((60, 50))
+    X[X < 0] = np.nan
+    asked, found = Asked(sigma, gradient=True, curvature=True, first=True), []
+    for values in (np.ascontiguousarray(X), np.asfortranarray(X)):
+        data = Data(ArraySource(values), 1.0, 0.0, symmetric=False)
+        found.append(look(data, (left, right), asked, 20))
+    for name in ("seen", "gradient", "normal", "squares"):
+        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
+
+
 @pytest.mark.parametrize("grid", [(5, 8), (8, 5), (7, 21), (1, 1)])
 def test_any_grid_gives_the_same_sums(grid):
     U, X = matrix(4, 43)

@@ -259,7 +259,10 @@ def _scheduler() -> Any:
 def workers() -> int | None:
     """How many workers the cluster has; None if there is no cluster."""
     client: Any = getattr(_scheduler(), "__self__", None)
-    return len(client.nthreads()) if hasattr(client, "nthreads") else None
+    if not hasattr(client, "nthreads"):
+        return None
+    with _asking():
+        return len(client.nthreads())
 
 
 def memory() -> int | None:
@@ -267,8 +270,24 @@ def memory() -> int | None:
     client: Any = getattr(_scheduler(), "__self__", None)
     if not hasattr(client, "scheduler_info"):
         return None
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    with _asking():
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
     return sum(worker["memory_limit"] for worker in workers) or None
+
+
+@contextmanager
+def _asking() -> Iterator[None]:
+    """A question to a scheduler, which may be gone."""
+    try:
+        yield
+    except Exception as error:
+        raise _lost(error) from error
+
+
+def _lost(error: Exception) -> InputError:
+    return InputError(
+        f"the cluster lost what it was computing ({said(error)}); see that its scheduler and workers run, and call again"
+    )
 
 
 def where() -> str:
@@ -313,8 +332,5 @@ def failing() -> Iterator[None]:
                 "persist them again, and call again"
             ) from error
         if name in LOST:
-            raise InputError(
-                f"the cluster lost what it was computing ({said(error)}); see that its scheduler and workers run, and "
-                "call again"
-            ) from error
+            raise _lost(error) from error
         raise InputError(f"dask failed to compute a block ({said(error)}); {ADVICE}") from error

@@ -93,7 +93,8 @@ class Work:
             of_rows[0][inner] += unseen.shape[1] - np.count_nonzero(unseen, axis=1)
             of_cols[0][:] += len(unseen) - np.count_nonzero(unseen, axis=0)
             totals = _sizes(totals, values)
-        weights = np.subtract(1, unseen, dtype=np.float32) if asked.curvature else None
+        # Whatever the order of the values in memory: unseen entries are written to by their places in this one.
+        weights = np.subtract(1, unseen, dtype=np.float32, order="C") if asked.curvature else None
         absent = self._absent(fit, unseen, rows, cols) if self.data.threshold is not None else None
         slopes = np.subtract(fit, values, out=fit)
         np.copyto(slopes, 0, where=unseen)

@@ -286,7 +286,8 @@ def _asking() -> Iterator[None]:
 
 def _lost(error: Exception) -> InputError:
     return InputError(
-        f"the cluster lost what it was computing ({said(error)}); see that its scheduler and workers run, and call again"
+        f"the cluster lost what it was computing ({said(error)}); see that its scheduler and workers run, and call "
+        "again"
     )
 
 

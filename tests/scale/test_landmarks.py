@@ -264,6 +264,22 @@ def test_a_table_with_noise_is_as_good_as_a_fit_to_everything():
     assert 0.92 < np.mean((low < M[i, j]) & (M[i, j] < high)) < 0.98
 
 
+@pytest.mark.parametrize(("shape", "rank"), [((726, 811), 1), ((600, 500), 2)])
+def test_pieces_of_a_table_that_hang_together_weakly_are_waited_for(shape, rank):
+    """Signs split a table of rank 1 in two, tied by what noise let be seen and by what absence says."""
+    rng = np.random.default_rng(0)
+    L, R = rng.standard_normal((shape[0], rank)), rng.standard_normal((shape[1], rank))
+    M = L @ R.T
+    Y = M + 0.1 * rng.standard_normal(shape)
+    X = np.where(Y >= 0, Y, np.nan)
+    found = unrelu.complete_rectangular(X, rank, method="landmarks", rng=3)
+    full = unrelu.complete_rectangular(X, rank, method="gauss-newton", loss=unrelu.Censored(0.1), start=(L, R))
+    assert np.linalg.norm(found.matrix() - M) < 1.05 * np.linalg.norm(full.matrix() - M)
+    i, j = np.argwhere(np.isnan(X))[:: M.size // 20000].T
+    low, high = found.interval(i, j)
+    assert 0.93 < np.mean((low <= M[i, j]) & (M[i, j] <= high)) < 0.97
+
+
 class Table:
     """A table that is computed when asked for."""
 

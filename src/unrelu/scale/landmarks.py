@@ -17,7 +17,17 @@ from unrelu.scale.blocks import Asked, Data, Found, Totals
 from unrelu.scale.checkpoints import Checkpoint
 from unrelu.scale.options import Landmarks, side_for
 from unrelu.scale.passes import look
-from unrelu.scale.polish import MOST, Fit, balanced_pair, chosen, principal, swept, swept_columns, swept_further
+from unrelu.scale.polish import (
+    MOST,
+    MOST_OF_A_TABLE,
+    Fit,
+    balanced_pair,
+    chosen,
+    principal,
+    swept,
+    swept_columns,
+    swept_further,
+)
 from unrelu.scale.rows import Placed, Reader
 from unrelu.scale.seed import Seed, Wanted, fingerprint, solved
 from unrelu.scale.sides import Side
@@ -204,7 +214,8 @@ class _Run:
             self._phase("looking at every entry", self._rows_of(data, side))
             return self._looked_at(data, side), True
         whole = large.whole and large.method.columns is None
-        most = (MOST if whole else FURTHER_PASSES) if most is None else most
+        usual = MOST if large.symmetric else MOST_OF_A_TABLE
+        most = (usual if whole else FURTHER_PASSES) if most is None else most
         # Rows without a place would pull at the others, and what is left of their entries is no noise.
         rows, cols = self._placed
         apart = (len(rows), len(cols)) != (len(left), len(right))
@@ -212,7 +223,7 @@ class _Run:
             data = replace(data, source=chosen(data.source, rows, cols))
             self.fit = self.fit or (attached.of(rows) if large.symmetric else attached.of(rows, cols))
         self.fit = self.fit or attached
-        while not self.fit.finished(most):
+        while not self.fit.finished(most, table=not large.symmetric):
             self._pass(data, whole, apart=apart)
         if apart:
             unknowns = self.fit.left.size + (0 if large.symmetric else self.fit.right.size)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.arrays import Array, Floats, Indices
-from unrelu.base.tolerances import POLISH_FLOOR, POLISH_GAIN, POLISH_WEAK
+from unrelu.base.tolerances import POLISH_FLOOR, POLISH_GAIN, POLISH_TABLE_GAIN, POLISH_WEAK
 from unrelu.data.source import Place, Source
 from unrelu.kernels.threads import map_chunks
 from unrelu.placing.attach import bands
@@ -27,8 +27,8 @@ from unrelu.scale.passes import look
 
 __all__ = ["Fit", "balanced_pair", "chosen", "principal", "swept", "swept_columns", "swept_further"]
 
-# Least and most passes, and how many earlier ones say in which directions they are slow.
-LEAST, MOST, DEPTH = 2, 12, 3
+# Least and most passes, also of a table, and how many earlier ones say in which directions they are slow.
+LEAST, MOST, MOST_OF_A_TABLE, DEPTH = 2, 12, 30, 3
 # A pass that finds so many times more to gain than the one before shows that it was sent astray.
 RISEN = 2.0
 
@@ -123,14 +123,10 @@ class Fit:
         share, seen, squares = (spread(known) for known in (self.share, self.seen, self.squares))
         return replace(self, left=left, right=right, share=share, seen=seen, squares=squares, before=(), normal=None)
 
-    @property
-    def converged(self) -> bool:
-        """Whether the passes ended because nothing was left to gain."""
-        return len(self.gains) >= LEAST and self.gains[-1] <= POLISH_GAIN
-
-    def finished(self, most: int = MOST) -> bool:
+    def finished(self, most: int, *, table: bool) -> bool:
         """Whether there is nothing left to gain, or no pass left."""
-        return self.converged or len(self.gains) >= most
+        least = POLISH_TABLE_GAIN if table else POLISH_GAIN
+        return (len(self.gains) >= LEAST and self.gains[-1] <= least) or len(self.gains) >= most
 
 
 def swept(

@@ -10,6 +10,9 @@ POLISH_FLOOR = 1e-6
 POLISH_WEAK = 1e-4
 # What the last pass may have had to gain, beside the error that noise makes in any case: a few per mille of its square.
 POLISH_GAIN = 2e-3
+# The same of a table, whose pieces may hang together by few entries: what is off between them shows in gains that are a
+# thousand times smaller than itself (benchmarks/weak_tables.py).
+POLISH_TABLE_GAIN = 1e-5
 
 # --- scale.landmarks -------------------------------------------------------------------------------------------------
 

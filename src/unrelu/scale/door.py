@@ -153,10 +153,8 @@ def completed_by_blocks(said: Said, complete: Callable[..., Any]) -> Completion 
             raise InputError(f"landmarks know nothing of {wrong}={shown}; drop it, or choose another method")
         return None
     source, axes = _read(said)
-    # On a cluster a hundred passes take minutes, however small they are. Tables are better served by them all the same:
-    # pieces that hang together weakly take landmarks more passes than they make.
-    soon = source.lazy is not None and not said.table
-    if not asked and axes.shape[0] * axes.shape[1] < BIG**2 and not soon:
+    # On a cluster a hundred passes take minutes, however small they are.
+    if not asked and axes.shape[0] * axes.shape[1] < BIG**2 and source.lazy is None:
         return None
     rank = None if said.rank is None else rank_checked(said.rank, min(axes.shape))
     if not asked and 2 * size_for(rank, None, max(axes.shape)) > min(axes.shape):  # the block would be most of it

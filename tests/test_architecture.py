@@ -82,6 +82,7 @@ MANY_PARAMETERS = {
     "unrelu.io.positions.write_positions": PUBLIC,
     "unrelu.kernels.device.fused_look._look_of": TRITON,
     "unrelu.kernels.device.fused_look.look_pass": TRITON,
+    "unrelu.kernels.device.fused_parts.both_ways": TRITON,
     "unrelu.kernels.device.fused_parts.entries": TRITON,
     "unrelu.kernels.device.fused_passes._curvature_of": TRITON,
     "unrelu.kernels.device.fused_passes._quartic_of": TRITON,

@@ -220,7 +220,7 @@ def test_with_noise_nothing_is_proved_and_rows_are_as_the_fit_has_them():
 
 
 def test_a_fit_to_noise_stands_for_data_of_any_precision():
-    """With the rounding of single precision one body would fall into seven, which take fifty times as long."""
+    """With the rounding of single precision one body would fall into seven."""
     U = np.random.default_rng(0).standard_normal((400, 10))
     noise = 0.1 * np.triu(np.random.default_rng(1).standard_normal((400, 400)))
     X = U @ U.T + noise + np.triu(noise, 1).T

@@ -12,10 +12,10 @@ from unrelu.kernels.device.fused_parts import (
     NOTHING,
     SURE,
     UNSPECIAL,
+    both_ways,
     entries,
     factor,
     fitted,
-    gathered,
     laid_out,
     summed,
     tails,
@@ -127,12 +127,6 @@ def _look_of(
         norms += tl.sum(tl.where(seen, value * value, 0.0) * weight, 1).to(tl.float64)
     if to_cols is not None:
         slope *= weight
-        high = turned(right_high, cols, shape[1], TIMES_WIDE)
-        low = high
-        if right_low is not None:
-            low = turned(right_low, cols, shape[1], TIMES_WIDE)
-        found = gathered(found, slope, high, low, PRODUCTS)
-        none = tl.zeros((TILE, TIMES_WIDE), mine.dtype)
-        mirrored = gathered(none, tl.trans(slope), my_high, my_low, PRODUCTS)
-        summed(to_cols, cols, mirrored, TIMES, TIMES_WIDE)
+        halves, others = (my_high, my_low), (right_high, right_low)
+        found = both_ways(found, slope, cols, shape[1], halves, others, to_cols, TIMES, TIMES_WIDE, PRODUCTS)
     return found, (seens, lefts, beyonds, pulleds, norms, lows, highs)

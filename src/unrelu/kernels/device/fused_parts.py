@@ -19,10 +19,10 @@ __all__ = [
     "ONE_SIDED",
     "SURE",
     "UNSPECIAL",
+    "both_ways",
     "entries",
     "factor",
     "fitted",
-    "gathered",
     "judged",
     "laid_out",
     "summed",
@@ -147,6 +147,21 @@ def summed(start, places, found, RANK: tl.constexpr, WIDTH: tl.constexpr):
     ranks = tl.arange(0, WIDTH)
     at = start + places.to(tl.int64)[:, None] * WIDTH + ranks[None, :]
     tl.atomic_add(at, found, mask=(ranks < RANK)[None, :], sem="relaxed")
+
+
+@triton.jit
+def both_ways(found, z, cols, width, mine, theirs, to_cols, RANK: tl.constexpr, WIDTH: tl.constexpr, HOW: tl.constexpr):
+    """Add a tile times the factor of its columns to what is found of its rows, and the other way to the columns."""
+    my_high, my_low = mine
+    right_high, right_low = theirs
+    high = turned(right_high, cols, width, WIDTH)
+    low = high
+    if right_low is not None:
+        low = turned(right_low, cols, width, WIDTH)
+    found = gathered(found, z, high, low, HOW)  # first, so that what it reads is let go
+    mirrored = gathered(tl.zeros_like(found), tl.trans(z), my_high, my_low, HOW)
+    summed(to_cols, cols, mirrored, RANK, WIDTH)
+    return found
 
 
 @triton.jit

@@ -13,10 +13,10 @@ from unrelu.kernels.device.fused_parts import (
     CENSORED,
     NOTHING,
     UNSPECIAL,
+    both_ways,
     entries,
     factor,
     fitted,
-    gathered,
     judged,
     laid_out,
     summed,
@@ -97,14 +97,8 @@ def _slopes_of(
         logs += tl.sum(log, 1).to(tl.float64)
         onces += tl.sum(once, 1).to(tl.float64)
         twices += tl.sum(twice, 1).to(tl.float64)
-    high = turned(right_high, cols, shape[1], TIMES_WIDE)
-    low = high
-    if right_low is not None:
-        low = turned(right_low, cols, shape[1], TIMES_WIDE)
-    found = gathered(found, slope, high, low, PRODUCTS)
-    nothing = tl.zeros((TILE, TIMES_WIDE), mine.dtype)
-    mirrored = gathered(nothing, tl.trans(slope), my_high, my_low, PRODUCTS)
-    summed(to_cols, cols, mirrored, TIMES, TIMES_WIDE)
+    halves, others = (my_high, my_low), (right_high, right_low)
+    found = both_ways(found, slope, cols, shape[1], halves, others, to_cols, TIMES, TIMES_WIDE, PRODUCTS)
     return found, (squares, logs, onces, twices)
 
 
@@ -175,15 +169,8 @@ def _curvature_of(
         change *= bend
     if EDGE:
         change *= weight
-    high = turned(right_high, cols, shape[1], TIMES_WIDE)
-    low = high
-    if right_low is not None:
-        low = turned(right_low, cols, shape[1], TIMES_WIDE)
-    found = gathered(found, change, high, low, PRODUCTS)
-    nothing = tl.zeros((TILE, TIMES_WIDE), my_along.dtype)
-    mirrored = gathered(nothing, tl.trans(change), my_high, my_low, PRODUCTS)
-    summed(to_cols, cols, mirrored, TIMES, TIMES_WIDE)
-    return found
+    halves, others = (my_high, my_low), (right_high, right_low)
+    return both_ways(found, change, cols, shape[1], halves, others, to_cols, TIMES, TIMES_WIDE, PRODUCTS)
 
 
 @triton.jit(do_not_specialize=UNSPECIAL)

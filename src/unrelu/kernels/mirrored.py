@@ -33,9 +33,9 @@ class MirroredPasses:
         self._nothing = observations.limits.nothing
         self._one_sided = None if self._nothing else kernel_for(observations, OneSided())
         self._seen, self._Y = seen, np.zeros_like(Y) if self._nothing else Y
-        turned, cut = self._Y.copy(), observations.source.cut
-        turned[cut:] *= -1
-        self._Y, self._turned = self.brought(self._Y), None if cut is None else self.brought(turned)
+        cut = observations.source.cut
+        turned = None if cut is None else self.brought(np.concatenate([self._Y[:cut], -self._Y[cut:]]))
+        self._Y, self._turned = self.brought(self._Y), turned
         own = np.arange(observations.size)
         quiet = ~observations.source.diagonal_seen() & ~observations.told_at(own, own) & (cut is None)
         self._quiet = (np.einsum("ik,ik->i", Y, Y) * quiet).astype(Y.dtype)[:, None]
@@ -51,7 +51,12 @@ class MirroredPasses:
         if self._one_sided is None:
             return -found
         found = found - 2 * self._one_sided.residual_times(self._Y, V)
-        drawn: Array = found + self._Y @ (self._Y.T @ V)
-        if self._turned is not None:
-            return found + (drawn - found - self._turned @ (self._turned.T @ V)) * V.dtype.type(0.5)
-        return drawn - self._quiet * V if self._quiet.any() else drawn
+        found = found + self._drawn(V)
+        return found - self._quiet * V if self._quiet.any() else found
+
+    def _drawn(self, V: Array) -> Array:
+        """What q is, times columns."""
+        product: Array = self._Y @ (self._Y.T @ V)
+        if self._turned is None:
+            return product
+        return (product - self._turned @ (self._turned.T @ V)) * V.dtype.type(0.5)

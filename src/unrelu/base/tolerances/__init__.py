@@ -25,12 +25,6 @@ CHECKS_ROUNDING = 64.0
 # The top eigenvectors are wanted as a start, not as an answer.
 SYMMETRIC_LANCZOS_TOL = 1e-4
 
-# --- kernels.block_costs ---------------------------------------------------------------------------------------------
-
-# An unseen entry whose fit is so many standard deviations on the right side of the threshold costs nothing: log Φ is
-# 6e-16 there, and 1e-9.
-BLOCK_COSTS_CERTAIN = {"float64": 8.0, "float32": 6.0}
-
 # --- model.margins ---------------------------------------------------------------------------------------------------
 
 # How sharply centre and log scale of a column are found, in units of its spread, and −log of their likelihood: far

@@ -146,25 +146,6 @@ def test_float32_stays_float32(shape):
     assert (left.dtype, right.dtype) == (np.float32, np.float32)
 
 
-@pytest.mark.parametrize("side", ["above", "below"])
-def test_a_compiled_step_is_that_of_numpy_on_either_side(side, monkeypatch):
-    pytest.importorskip("numba")
-    rng = np.random.default_rng(0)
-    Y = rng.standard_normal((12, 12))
-    X = np.where(Y >= 0 if side == "above" else Y <= 0, Y, np.nan)
-    kernel = BandKernel(Observations.of(X, seen=side), OneSided())
-    (band,) = kernel.over(lambda chunk: chunk[0])
-    T, theta, Z = rng.standard_normal((3, *band.target.shape))
-    found = []
-    for compiled in (True, False):
-        monkeypatch.setattr(bands_module.compiled, "available", lambda compiled=compiled: compiled)
-        after = np.empty_like(T), np.empty_like(T)
-        misfit = band.extrapolated(T.copy(), (theta, Z), (0.7, 0.4), after)
-        found.append((misfit, *after))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
-
-
 def test_a_gap_is_for_absent_entries_only():
     X = np.array([[0.2, np.nan], [np.nan, 3.0]])
     kernel = BandKernel(Observations.of(X, threshold=(-1.0, 4.0), seen="between"), OneSided())

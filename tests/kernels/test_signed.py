@@ -1,7 +1,5 @@
 """Passes for the fit USUᵀ with S = diag(±1), beside the same written out with one n×n array per symbol."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -10,14 +8,13 @@ from helpers import ROUNDING
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.data.source import ArraySource
-from unrelu.kernels import CompiledKernel, GeneralKernel, TiledKernel, pairs
+from unrelu.kernels import GeneralKernel, TiledKernel, pairs
 from unrelu.model.losses import Censored, Observed, OneSided
 
 N, TAU, SIGMA = 30, 0.3, 0.7
 SIGNS = np.array([1.0, 1.0, -1.0])
 STEP = 1e-6
 
-compiled = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 CASES = [
     pytest.param(TiledKernel, Observed(), False, id="tiled-observed"),
     pytest.param(TiledKernel, OneSided(), False, id="tiled-one-sided"),
@@ -25,7 +22,6 @@ CASES = [
     pytest.param(GeneralKernel, OneSided(), True, id="general-one-sided-weighted"),
     pytest.param(GeneralKernel, Censored(SIGMA), False, id="general-censored"),
     pytest.param(GeneralKernel, Censored(SIGMA), True, id="general-censored-weighted"),
-    pytest.param(CompiledKernel, Censored(SIGMA), False, id="compiled-censored", marks=compiled),
 ]
 
 

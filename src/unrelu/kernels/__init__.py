@@ -5,14 +5,13 @@ from __future__ import annotations
 from unrelu.data.limits import Limits
 from unrelu.data.observations import Observations
 from unrelu.kernels.capped import CappedKernel
-from unrelu.kernels.compiled import CompiledKernel
 from unrelu.kernels.general import GeneralKernel
 from unrelu.kernels.in_memory import kernel_in_memory
 from unrelu.kernels.protocol import Kernel, Line
 from unrelu.kernels.tiled import TiledKernel
 from unrelu.model.losses import Loss
 
-__all__ = ["CompiledKernel", "GeneralKernel", "Kernel", "Line", "TiledKernel", "kernel_for"]
+__all__ = ["GeneralKernel", "Kernel", "Line", "TiledKernel", "kernel_for"]
 
 
 def kernel_for(observations: Observations, loss: Loss) -> Kernel:

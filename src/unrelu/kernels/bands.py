@@ -18,7 +18,6 @@ from unrelu.base.arrays import Array
 from unrelu.base.engines import NUMPY, noted
 from unrelu.data.limits import Ends
 from unrelu.data.observations import Observations
-from unrelu.kernels import loops as compiled
 from unrelu.kernels.memory import require_memory
 from unrelu.kernels.threads import map_chunks
 from unrelu.model.losses import Loss
@@ -67,11 +66,6 @@ class Band:
         known, into ``after``; return the squared distance of WHᵀ from what is known.
         """
         (theta, Z), (new_theta, new_Z), (beta, gamma) = before, after, momenta
-        if self.interval is None and compiled.available():
-            absent = self.seen if self.absent is None else self.absent  # seen ones count in any case
-            sign = 1.0 if self.below else -1.0
-            step = compiled.extrapolated()
-            return float(step(T, (theta, Z), (self.target, self.seen, absent), (beta, gamma, sign), after))
         misfit = square_sum(self.residual(T, new_Z))
         _towards(T, theta, beta, new_theta)
         np.subtract(new_theta, self.residual(new_theta, new_Z), out=T)

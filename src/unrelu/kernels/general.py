@@ -1,7 +1,6 @@
 """Passes for any loss, any limits, weights and noise of each entry's own, tile by tile.
 
-What the quick kernels do not cover: those of squares know of one limit and count all entries alike, the compiled one is
-for one likelihood.
+What the quick kernel does not cover: that of squares knows of one limit and counts all entries alike.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from unrelu.base.engines import NUMPY, noted
 from unrelu.data.observations import Observations
-from unrelu.kernels.compiled import CompiledKernel, can_compile
 from unrelu.kernels.general import GeneralKernel
 from unrelu.kernels.protocol import Kernel
 from unrelu.kernels.tiled import TiledKernel
@@ -14,9 +13,9 @@ __all__ = ["kernel_in_memory"]
 
 
 def kernel_in_memory(observations: Observations, loss: Loss) -> Kernel:
-    """Squares with one limit in packed tiles, the likelihood compiled where numba is; everything else in general."""
+    """Squares with one limit in packed tiles, everything else in general."""
     noted(f"{NUMPY} in {observations.dtype.name}")
     limits = loss.heard(observations.limits)
     if loss.squared and observations.plain and limits.uniform:
         return TiledKernel(observations, loss)
-    return (CompiledKernel if can_compile(observations, loss) else GeneralKernel)(observations, loss)
+    return GeneralKernel(observations, loss)

@@ -11,7 +11,6 @@ import numpy as np
 from unrelu.base.arrays import Array, Floats
 from unrelu.base.errors import InputError, is_integer, is_number
 from unrelu.base.tolerances import GIBBS_AGREE, GIBBS_COLUMN, GIBBS_EFFECTIVE, GIBBS_NOISE, SAMPLED_AGREE
-from unrelu.kernels.loops import available, rows_drawn
 from unrelu.loop.chains import Draws, effective_sample_size, r_hat
 from unrelu.loop.history import History, Stop, Verdict
 from unrelu.loop.states import Iterate
@@ -21,6 +20,7 @@ from unrelu.model.losses import Loss
 from unrelu.model.truncated_normal import draw_within
 from unrelu.problems.psd import PSDProblem
 from unrelu.solvers.base import Solver
+from unrelu.solvers.gibbs_loop import available, rows_drawn
 from unrelu.solvers.sampled_data import Told, told
 
 __all__ = ["Chains", "ChainsAgree", "Gibbs", "agreement", "agreement_by_place", "watched_pairs"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from unrelu.base.arrays import Array, Floats
+from unrelu.base.arrays import Array
 
-__all__ = ["CERTAIN", "beside", "beyond", "inside", "ratio_table"]
+__all__ = ["CERTAIN", "beside", "beyond", "inside"]
 
 ROOT_HALF = float(np.sqrt(0.5))
 ROOT_TWO_OVER_PI = float(np.sqrt(2 / np.pi))
@@ -18,8 +16,6 @@ HALF_LOG_TWO_PI = float(0.5 * np.log(2 * np.pi))
 CERTAIN = 38.0
 # From here on into the tail the curvature is 1 − 1/z² + 6/z⁴ to double precision; h(h + z) has lost its digits.
 FAR = 1e3
-# Where φ/Φ is tabled for compiled passes, how many points to a unit, and how many derivatives.
-LEFT, RIGHT, PER, ORDER = -40, 9, 32, 6
 # Below this width an interval is as good as the density in its middle, with one correction.
 NARROW = 1e-4
 
@@ -141,24 +137,3 @@ def beside(low: Array, high: Array, first: Array, last: Array) -> tuple[Array, A
 def _times(end: Array, share: Array) -> Array:
     """End · share, nothing at infinity."""
     return np.where(np.isfinite(end), end, 0) * share
-
-
-@cache
-def ratio_table() -> Floats:
-    """Taylor coefficients of h = φ/Φ up to the sixth, at −40, −40 + 1/32, …, 9: between them h to about 1e-12.
-
-    From h′ = −h(z + h) each coefficient follows from those before it.
-
-    Examples
-    --------
-    >>> table = ratio_table()
-    >>> table.shape, bool(abs(table[40 * 32, 0] - np.sqrt(2 / np.pi)) < 1e-15)
-    ((1569, 7), True)
-    """
-    z = LEFT + np.arange((RIGHT - LEFT) * PER + 1) / PER
-    a = np.zeros((ORDER + 1, z.size))
-    beyond(z, np.empty_like(z), a[0], np.empty_like(z))
-    for j in range(ORDER):
-        square = sum(a[i] * a[j - i] for i in range(j + 1))
-        a[j + 1] = -(z * a[j] + (a[j - 1] if j else 0.0) + square) / (j + 1)
-    return np.ascontiguousarray(a.T)

@@ -87,7 +87,6 @@ def complete(
     peak_memory: Any = None,
     checkpoint: Any = None,
     device: Any = None,
-    finish: str | None = None,
 ) -> Completion:
     """Complete a symmetric positive semidefinite matrix from the entries beyond a threshold.
 
@@ -178,13 +177,10 @@ def complete(
         Bytes, or a text such as ``"800MB"``, that a matrix read in blocks may take at most; see ``docs/scale.md``.
     checkpoint : path, optional
         A file in which a long run keeps what it has found: called again, it goes on from there to the same answer.
-    device : {"auto", "cpu", "cuda"}, torch.device or None
+    device : {"cpu", "cuda"}, torch.device or None
         Where passes run (``pip install 'unrelu[torch]'``). None: where the matrix is: a tensor of PyTorch's on its
-        device, anything else in memory by NumPy. ``cuda`` moves it there, by blocks if it does not fit. ``auto``: there
-        if it is large and there is such a device; the verdict says what was chosen, and why. Tensors give tensors:
-        :class:`unrelu.results.tensors.TensorCompletion`.
-    finish : {"float64"}, optional
-        Solve in single precision, then finish in double precision, whatever the matrix has. Default: in its own.
+        device, anything else in memory by NumPy. ``cuda`` moves it there, by blocks if it does not fit. Tensors
+        give tensors: :class:`unrelu.results.tensors.TensorCompletion`.
 
     Returns
     -------

@@ -70,7 +70,6 @@ def complete_rectangular(
     peak_memory: Any = None,
     checkpoint: Any = None,
     device: Any = None,
-    finish: str | None = None,
 ) -> RectangularCompletion:
     """Complete a table of low rank from the entries beyond a threshold: M ≈ LRᵀ, rows and columns of any number.
 
@@ -94,7 +93,7 @@ def complete_rectangular(
         Where a named method begins.
     truth : array of shape (m, n), optional
         For the errors in history and summaries, iteration by iteration; never used in solving.
-    device, finish
+    device
         As for :func:`unrelu.complete`.
 
     Returns

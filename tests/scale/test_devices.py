@@ -1,4 +1,4 @@
-"""On which device a matrix is completed: tensors, ``device=`` and ``finish=``, and what each of them says."""
+"""On which device a matrix is completed: tensors and ``device=``, and what each of them says."""
 
 import weakref
 
@@ -218,40 +218,13 @@ class TestAsked:
 
     @pytest.mark.parametrize("device", ["gpu", 3.5, "meta"])
     def test_no_device(self, device):
-        with pytest.raises(InputError, match="device must be 'auto', 'cpu'"):
+        with pytest.raises(InputError, match="device must be 'cpu'"):
             unrelu.complete(instance()[1], 2, device=device)
 
     def test_without_torch_that_is_said(self, monkeypatch):
         monkeypatch.setattr(devices, "find_spec", lambda name: None)
         with pytest.raises(InputError, match=r"needs PyTorch, which is not installed; .*unrelu\[torch\]"):
             unrelu.complete(instance()[1], 2, device="cuda")
-        assert "for PyTorch is not installed" in unrelu.complete(instance()[1], 2, device="auto").verdict.reason
-
-    def test_auto_says_what_it_chose_and_why(self, monkeypatch):
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-        found = unrelu.complete(instance()[1], 2, device="auto", rng=0)
-        assert found.verdict.reason.endswith(
-            "device='auto' stayed in memory, for PyTorch sees no CUDA device; by NumPy in float64"
-        )
-        assert found.engine == "NumPy in float64"
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-        small = unrelu.complete(instance()[1], 2, device="auto", rng=0)
-        assert "which is quicker below 4000 rows" in small.verdict.reason
-        assert np.array_equal(small.factor, found.factor)
-
-    @pytest.mark.parametrize(("room", "words"), [(1 << 40, "on which the matrix fits"), (1, "by blocks")])
-    def test_auto_takes_a_device_for_large_matrices(self, room, words, monkeypatch):
-        monkeypatch.setattr(torch.cuda, "memory_reserved", lambda _: 0)
-        monkeypatch.setattr(torch.cuda, "memory_allocated", lambda _: 0)
-        for name, answer in dict(
-            is_available=True, current_device=0, get_device_name="a card", mem_get_info=(room, room)
-        ).items():
-            monkeypatch.setattr(torch.cuda, name, lambda *_, answer=answer: answer)
-        choice = devices.choose("auto", np.broadcast_to(1.0, (4000, 4000)))
-        assert choice.device == torch.device("cuda", 0)
-        assert choice.why.startswith("device='auto' took cuda:0, a card,")
-        assert words in choice.why
-        assert choice.fits == (room > 1)
 
     def test_tensors_beside_an_array_are_numbers(self):
         _, X = instance()
@@ -263,49 +236,10 @@ class TestAsked:
         with pytest.raises(InputError, match="weights must be a dense tensor"):
             unrelu.complete(X, 2, weights=torch.ones((60, 60)).to_sparse())
 
-    def test_a_posterior_is_not_finished(self):
-        with pytest.raises(InputError, match="finish is for one answer, and method='gibbs' gives a posterior"):
-            unrelu.complete(instance()[1], 2, method="gibbs", finish="float64")
-
     def test_a_proof_of_a_table_takes_an_answer_in_tensors(self):
         _, X = instance(table=True)
         found = unrelu.complete_rectangular(torch.as_tensor(X), 2, rng=0)
         assert str(unrelu.certify_rectangular(found)) == str(unrelu.certify_rectangular(found.numpy()))
-
-    def test_finish_is_checked(self):
-        with pytest.raises(InputError, match="finish must be 'float64', or None"):
-            unrelu.complete(instance()[1], 2, finish="float16")
-
-
-class TestFinish:
-    @pytest.mark.parametrize("table", [False, True])
-    def test_single_precision_is_finished_in_double(self, table):
-        M, X = instance(table=table)
-        door = unrelu.complete_rectangular if table else unrelu.complete
-        found = door(X, 2, finish="float64", rng=0)
-        assert found.factor.dtype == np.float64
-        assert np.abs(found.matrix() - M).max() < 1e-10
-
-    @pytest.mark.parametrize("unit", [1e-300, 1e-60, 1e60, 1e300])
-    @pytest.mark.parametrize("tensor", [False, True])
-    def test_what_single_precision_has_no_room_for_is_solved_in_double_alone(self, unit, tensor):
-        M, X = instance()
-        given = TensorSource(torch.as_tensor(X * unit)) if tensor else X * unit
-        with pytest.warns(CompletionWarning, match="no room for values of this size; it is solved in double precision"):
-            found = unrelu.complete(given, 2, finish="float64", rng=0)
-        assert found.verdict.code.value == "fitted"
-        assert np.abs(found.matrix() / unit - M).max() < 1e-10
-
-    @pytest.mark.parametrize("table", [False, True])
-    def test_a_data_frame_keeps_its_labels(self, table):
-        pandas = pytest.importorskip("pandas")
-        _, X = instance(table=table)
-        rows, columns = [f"r{k}" for k in range(60)], [f"{'c' if table else 'r'}{k}" for k in range(X.shape[1])]
-        door = unrelu.complete_rectangular if table else unrelu.complete
-        found = door(pandas.DataFrame(X, rows, columns), 2, finish="float64", rng=0)
-        assert found.labels == tuple(rows)
-        assert list(found.filled().columns) == columns
-        assert found.factor.dtype == np.float64
 
 
 class TestRoom:
@@ -353,7 +287,7 @@ class TestOutOfMemory:
         monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
         call = devices._Call(complete, X, dict(rank=2, rng=0), table=False)
         there = devices._There(TensorSource(torch.as_tensor(X)))
-        found = call._solved(there, call.options, None)
+        found = call._solved(there, call.options)
         assert met == [TensorSource, ByBlocks]
         assert there.why == "cpu ran out of memory, so that blocks went there in each pass"
         assert np.abs(found.matrix() - M).max() < 1e-8
@@ -370,7 +304,7 @@ class TestOutOfMemory:
 
         monkeypatch.setattr(torch.cuda, "empty_cache", lambda: alive.append(alive[0]()))
         call = devices._Call(complete, X, dict(rank=2, rng=0), table=False)
-        call._solved(devices._There(TensorSource(torch.as_tensor(X))), call.options, None)
+        call._solved(devices._There(TensorSource(torch.as_tensor(X))), call.options)
         assert alive[1] is None
 
     def test_a_small_matrix_stays_in_memory(self):

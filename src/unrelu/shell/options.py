@@ -165,11 +165,10 @@ Dask = Annotated[
 Device = Annotated[
     str | None,
     typer.Option(
-        metavar="auto|cpu|cuda",
-        help="Where to compute: cuda moves the matrix to a GPU, through PyTorch; auto does if there is one and the "
-        "matrix is large.",
+        metavar="cpu|cuda",
+        help="Where to compute: cuda moves the matrix to a GPU, through PyTorch.",
         show_default="cpu",
-        autocompletion=values_of("auto", "cpu", "cuda"),
+        autocompletion=values_of("cpu", "cuda"),
     ),
 ]
 AsTable = Annotated[

@@ -3,57 +3,17 @@
 Start with :func:`complete`.
 """
 
-import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-
-def _obey() -> None:
-    """Where this process is the command, not another program's library, Ctrl-C ends it without a traceback from here.
-
-    That is for the first milliseconds, until :mod:`unrelu.base.interrupts` is loaded and does it properly. While Python
-    looks for what -m names, argv begins with "-m". Processes that the command starts are given its argv, but not called
-    so.
-    """
-    called, given = (sys.argv or [""])[0], sys.orig_argv
-    if called == "-m":
-        ours = ["-m", "unrelu"] in (given[k : k + 2] for k in range(len(given)))
-    else:
-        names = ("unrelu", "unrelu.exe", "unrelu-script.py")
-        ours = called in given and called.replace("\\", "/").rpartition("/")[2] in names
-    if ours:
-        import _signal as signal  # type: ignore[import-not-found]  # what signal.py dresses with enum
-        import os
-
-        def leave(number: int, _: object) -> None:
-            os.write(2, b"interrupted; nothing was written\n")
-            os._exit(128 + number)
-
-        if signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, None):
-            signal.signal(signal.SIGINT, leave)
-
-
-_obey()
-
-# In the milliseconds that typing and types take to load, the command could not obey Ctrl-C.
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
-    from typing import Any
-
     from unrelu.auto.rehearsed import Rehearsal
     from unrelu.auto.strategy import Auto, Strategy
     from unrelu.base.errors import CompletionWarning, InputError
-    from unrelu.certify import certify
-    from unrelu.certify_rectangular import certify_rectangular
-    from unrelu.compare import compare
-    from unrelu.complete import complete
-    from unrelu.complete_distances import complete_distances
-    from unrelu.complete_rectangular import complete_rectangular
-    from unrelu.complete_table import complete_table
     from unrelu.data.dask_source import DaskSource
     from unrelu.data.limits import Limits
     from unrelu.data.source import Source
     from unrelu.data.zarr_source import ZarrSource
-    from unrelu.diagnose import diagnose
     from unrelu.distances.edges import EdgeList
     from unrelu.estimators.distances import DistanceCompleter
     from unrelu.estimators.psd import PSDCompleter
@@ -72,7 +32,6 @@ if TYPE_CHECKING:
     from unrelu.model.detection import DetectionCurve
     from unrelu.model.factors import Factors, Symmetric, TwoSided
     from unrelu.model.losses import Censored, Detected, Loss, Observed, OneSided
-    from unrelu.rehearse import rehearse
     from unrelu.results.certificate import Certificate
     from unrelu.results.comparison import Comparison
     from unrelu.results.completion import Completion
@@ -97,8 +56,6 @@ if TYPE_CHECKING:
     )
     from unrelu.uncertainty.error_bars import ErrorBars
     from unrelu.uncertainty.noise import Noise
-else:
-    ModuleType = type(sys)
 
 __version__ = "0.1.0"
 
@@ -179,98 +136,103 @@ __all__ = [
     "rehearse",
 ]
 
-# Where the names live. They are loaded when first asked for: the command must be able to obey Ctrl-C before NumPy is
-# there, which takes a second, and who wants one name need not wait for scikit-learn.
+# Names and modules that are loaded when they are first used.
 _HOMES = {
-    "auto.rehearsed": "Rehearsal",
-    "auto.strategy": "Auto Strategy",
-    "scale.options": "Landmarks",
-    "base.errors": "CompletionWarning InputError",
-    "certify": "certify",
-    "compare": "compare",
-    "complete": "complete",
-    "complete_distances": "complete_distances",
-    "complete_rectangular": "complete_rectangular",
-    "complete_table": "complete_table",
-    "data.dask_source": "DaskSource",
-    "data.limits": "Limits",
-    "data.source": "Source",
-    "data.zarr_source": "ZarrSource",
-    "diagnose": "diagnose",
-    "distances.edges": "EdgeList",
-    "estimators.distances": "DistanceCompleter",
-    "estimators.psd": "PSDCompleter",
-    "estimators.table": "TableCompleter",
-    "io.edges": "edges",
-    "loop.history": "History Record Stop Verdict",
-    "loop.stopping": "DetailBelow GradientNormBelow MaxIterations MaxSeconds ObjectiveBelow RelativeGradientNormBelow "
-    "Stagnation",
-    "model.factors": "Factors Symmetric TwoSided",
-    "model.detection": "DetectionCurve",
-    "model.losses": "Censored Detected Loss Observed OneSided",
-    "rehearse": "rehearse",
-    "results.certificate": "Certificate",
-    "results.comparison": "Comparison",
-    "results.completion": "Completion",
-    "results.rectangular": "RectangularCompletion",
-    "results.table": "TableCompletion",
-    "results.table_certificate": "TableCertificate",
-    "certify_rectangular": "certify_rectangular",
-    "results.diagnosis": "Diagnosis",
-    "results.distances": "DistanceCompletion",
-    "solvers": "ADMM GNMR PAM SDP Direct GaussNewton GradientDescent MomentumPAM ScaledGD Solver",
-    "starts": "Clique Gaussian RandomFill RandomImputation RandomSpectral RankIncreasing Shrinking Spectral Start "
-    "Tailored",
-    "uncertainty.error_bars": "ErrorBars",
-    "uncertainty.noise": "Noise",
+    "ADMM": "unrelu.solvers",
+    "GNMR": "unrelu.solvers",
+    "PAM": "unrelu.solvers",
+    "SDP": "unrelu.solvers",
+    "Auto": "unrelu.auto.strategy",
+    "Censored": "unrelu.model.losses",
+    "Certificate": "unrelu.results.certificate",
+    "Clique": "unrelu.starts",
+    "Comparison": "unrelu.results.comparison",
+    "Completion": "unrelu.results.completion",
+    "CompletionWarning": "unrelu.base.errors",
+    "DaskSource": "unrelu.data.dask_source",
+    "DetailBelow": "unrelu.loop.stopping",
+    "Detected": "unrelu.model.losses",
+    "DetectionCurve": "unrelu.model.detection",
+    "Diagnosis": "unrelu.results.diagnosis",
+    "Direct": "unrelu.solvers",
+    "DistanceCompleter": "unrelu.estimators.distances",
+    "DistanceCompletion": "unrelu.results.distances",
+    "EdgeList": "unrelu.distances.edges",
+    "ErrorBars": "unrelu.uncertainty.error_bars",
+    "Factors": "unrelu.model.factors",
+    "GaussNewton": "unrelu.solvers",
+    "Gaussian": "unrelu.starts",
+    "GradientDescent": "unrelu.solvers",
+    "GradientNormBelow": "unrelu.loop.stopping",
+    "History": "unrelu.loop.history",
+    "InputError": "unrelu.base.errors",
+    "Landmarks": "unrelu.scale.options",
+    "Limits": "unrelu.data.limits",
+    "Loss": "unrelu.model.losses",
+    "MaxIterations": "unrelu.loop.stopping",
+    "MaxSeconds": "unrelu.loop.stopping",
+    "MomentumPAM": "unrelu.solvers",
+    "Noise": "unrelu.uncertainty.noise",
+    "ObjectiveBelow": "unrelu.loop.stopping",
+    "Observed": "unrelu.model.losses",
+    "OneSided": "unrelu.model.losses",
+    "PSDCompleter": "unrelu.estimators.psd",
+    "RandomFill": "unrelu.starts",
+    "RandomImputation": "unrelu.starts",
+    "RandomSpectral": "unrelu.starts",
+    "RankIncreasing": "unrelu.starts",
+    "Record": "unrelu.loop.history",
+    "RectangularCompletion": "unrelu.results.rectangular",
+    "Rehearsal": "unrelu.auto.rehearsed",
+    "RelativeGradientNormBelow": "unrelu.loop.stopping",
+    "ScaledGD": "unrelu.solvers",
+    "Shrinking": "unrelu.starts",
+    "Solver": "unrelu.solvers",
+    "Source": "unrelu.data.source",
+    "Spectral": "unrelu.starts",
+    "Stagnation": "unrelu.loop.stopping",
+    "Start": "unrelu.starts",
+    "Stop": "unrelu.loop.history",
+    "Strategy": "unrelu.auto.strategy",
+    "Symmetric": "unrelu.model.factors",
+    "TableCertificate": "unrelu.results.table_certificate",
+    "TableCompleter": "unrelu.estimators.table",
+    "TableCompletion": "unrelu.results.table",
+    "Tailored": "unrelu.starts",
+    "TwoSided": "unrelu.model.factors",
+    "Verdict": "unrelu.loop.history",
+    "ZarrSource": "unrelu.data.zarr_source",
+    "edges": "unrelu.io.edges",
 }
-# Modules that are used by a name of their own: unrelu.datasets.planted(…).
-_MODULES = {"datasets": "data.planted", "plots": "show.plots", "sampling": "data.sampling"}
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+_MODULES = {
+    "datasets": "unrelu.data.planted",
+    "plots": "unrelu.show.plots",
+    "sampling": "unrelu.data.sampling",
+}
 
 
-def __getattr__(name: str) -> "Any":
-    from importlib import import_module
-    from importlib.util import find_spec
-
-    if name in _HOME:
-        value = getattr(import_module(f"unrelu.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
-    if name in _MODULES:
-        return import_module(f"unrelu.{_MODULES[name]}")
-    if not name.startswith("_") and find_spec(f"unrelu.{name}") is not None:
-        return import_module(f"unrelu.{name}")
-    raise AttributeError(f"module 'unrelu' has no attribute {name!r}")
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = import_module(_MODULES[name])
+    else:
+        raise AttributeError(f"module 'unrelu' has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})
 
 
-def _open(room: ModuleType) -> None:
-    """Let ``unrelu.loop.stopping`` be written after ``import unrelu``: files of a room are loaded when asked for."""
-
-    def find(name: str) -> "Any":
-        from importlib import import_module
-        from importlib.util import find_spec
-
-        if not name.startswith("_") and find_spec(f"{room.__name__}.{name}") is not None:
-            return import_module(f"{room.__name__}.{name}")
-        raise AttributeError(f"module {room.__name__!r} has no attribute {name!r}")
-
-    room.__dict__.setdefault("__getattr__", find)
-
-
-class _Package(ModuleType):
-    """Python makes every module an attribute of its package; ``unrelu.complete`` is to be the function, though."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, ModuleType) and _HOME.get(name) == name:
-            value = getattr(value, name)
-        elif isinstance(value, ModuleType) and hasattr(value, "__path__"):
-            _open(value)
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+# Each of these functions has the name of the module that it is in, which would take its place if it were loaded later.
+from unrelu.certify import certify  # noqa: E402
+from unrelu.certify_rectangular import certify_rectangular  # noqa: E402
+from unrelu.compare import compare  # noqa: E402
+from unrelu.complete import complete  # noqa: E402
+from unrelu.complete_distances import complete_distances  # noqa: E402
+from unrelu.complete_rectangular import complete_rectangular  # noqa: E402
+from unrelu.complete_table import complete_table  # noqa: E402
+from unrelu.diagnose import diagnose  # noqa: E402
+from unrelu.rehearse import rehearse  # noqa: E402

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from unrelu.base.interrupts import finish, listen, watch
+import os
+import sys
+from traceback import print_exc
 
 __all__ = ["main"]
 
 BAD_OUTPUT = BAD_USAGE = 2
 # A traceback was printed: a defect of this library, which must not be taken for "not converged".
 DEFECT = 70
+INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command. Nothing heavy is loaded before signals are watched, and nothing is done after the last word."""
-    watch()
-    from unrelu.shell.streams import prepare
-
-    prepare()
-    listen()  # not before: it opens a pipe, which must not become standard error
-    from unrelu.cli import app
-
+    """Run the command."""
     try:
+        from unrelu.cli import app
+        from unrelu.shell.streams import prepare
+
+        prepare()
         app(prog_name="unrelu")
         code = 0
     except SystemExit as error:
@@ -29,17 +29,27 @@ def main() -> None:
         if isinstance(left, BrokenPipeError):
             # The reader of the help has had enough, which click and rich call a failure; or that of a usage error.
             code = BAD_USAGE if _usage(left) else 0
+    except KeyboardInterrupt:  # while modules are loaded; commands say themselves what became of their files
+        print("interrupted; nothing was written", file=sys.stderr)  # noqa: T201
+        code = INTERRUPTED
     except OSError as error:  # of the help: commands say themselves what they cannot print
         from unrelu.shell.streams import say
 
         say(f"error: standard output cannot be written: {error.strerror or error}")
         code = BAD_OUTPUT
     except Exception:
-        from traceback import print_exc
-
         print_exc()
         code = DEFECT
-    finish(code)
+    _flush()
+    sys.exit(code)
+
+
+def _flush() -> None:
+    """Write out what is left of standard output, or drop it: Python would complain of a reader who has left."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _usage(error: BaseException | None) -> bool:

@@ -8,7 +8,7 @@ Exit codes, for every subcommand:
   ``certify`` and ``compare`` print. A report in words, and anything on standard error, is not: if it cannot be printed,
   the exit code stays. A reader that leaves early (``| head``) is never a failure.
 - 70: a defect of this library; the traceback says where.
-- 130: interrupted; nothing is written. Once the files are in place Ctrl-C comes too late and changes nothing.
+- 130: interrupted; nothing is written.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 import json
 import os
-import threading
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from unrelu.base.errors import InputError
 from unrelu.io import zarr_out
 from unrelu.io.disk import replacing, together
 from unrelu.io.opened import is_zarr, open_npy, open_zarr
-from unrelu.io.zarr_out import Grid, check_zarr, grid_of, replacing_folder, write_blocks, write_zarr
+from unrelu.io.zarr_out import Grid, check_zarr, grid_of, write_blocks, write_zarr
 
 zarr = pytest.importorskip("zarr", minversion="3")
 
@@ -171,32 +170,6 @@ def test_it_stays_away_together_with_other_files(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         both()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_who_leaves_takes_the_temporary_folder_away_although_a_write_is_under_way(tmp_path, monkeypatch):
-    """The write makes its folders anew, as zarr does, until it is done."""
-    monkeypatch.setattr(zarr_out, "_leaving", threading.Event())
-    with replacing_folder(tmp_path / "x.zarr") as temporary:
-        (temporary / "c").mkdir()
-        naps = []
-
-        def late(seconds):
-            naps.append(seconds)
-            if len(naps) == 2:  # it was gone once already
-                (temporary / "c" / "0").mkdir(parents=True)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(zarr_out, "sleep", late)
-            zarr_out._discard_all()
-        assert len(naps) >= 4, "it is looked for until it stays away"
-        assert list(tmp_path.iterdir()) == []
-        waiting = threading.Thread(target=zarr_out._wait_for_the_end, daemon=True)
-        waiting.start()
-        waiting.join(3 * zarr_out.APART)
-        assert waiting.is_alive(), "nothing more is written"
-        zarr_out._leaving.clear()
-        temporary.mkdir()
-        (temporary / "zarr.json").touch()
 
 
 # --- what is refused before the work starts ---------------------------------------------------------------------------

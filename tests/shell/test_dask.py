@@ -115,38 +115,3 @@ def test_ctrl_c_ends_the_command_and_its_workers(folder):
         time.sleep(0.1)
     assert alive(running.pid) == []
     assert not (folder / "y.zarr").exists()
-
-
-# The moment that is hard to meet: a worker's process begins after the others were looked for, and gets nothing to do.
-HALFWAY = """
-import os, signal, sys, threading, time
-import psutil
-from multiprocessing import util
-from unrelu.__main__ import main
-
-begin, children, looked = util.spawnv_passfds, psutil.Process.children, threading.Event()
-
-def slowly(path, arguments, kept):
-    if "resource_tracker" in str(arguments):
-        return begin(path, arguments, kept)
-    os.kill(os.getpid(), signal.SIGINT)
-    looked.wait(1)
-    child = begin(path, arguments, kept)
-    time.sleep(1)
-    return child
-
-def found(self, **options):
-    known = children(self, **options)
-    looked.set()
-    time.sleep(0.3)
-    return known
-
-util.spawnv_passfds, psutil.Process.children = slowly, found
-sys.argv = ["unrelu", "complete", "x.zarr", "-r", "3", "--dask", "local", "--factor-out", "f.npz"]
-main()
-"""
-
-
-def test_ctrl_c_while_a_worker_is_half_started(folder):
-    done = subprocess.run([sys.executable, "-c", HALFWAY], cwd=folder, env=PLAIN, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (130, "interrupted; nothing was written\n")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from helpers import listening, relu_instance
+from helpers import relu_instance
 from unrelu.base.errors import InputError
 from unrelu.cli import app
 from unrelu.io.digits import printed_error
@@ -118,43 +118,6 @@ def test_a_sparse_archive_out_of_proportion_is_refused_before_a_place_is_made_fo
     about = {"format": b"coo", "shape": np.array([10**9, 10**9]), "data": np.ones(1)}
     np.savez("x.npz", row=np.zeros(1, int), col=np.zeros(1, int), **about)
     assert "1000000000 rows" in refused("complete", "x.npz", "-r", 1, "-o", "out.csv")
-
-
-# Ctrl-C in the first lines
-
-STRIKING = """
-import os, runpy, signal, sys
-sys.argv, sys.orig_argv = {argv!r}, {given!r}
-
-def strike(frame, event, arg):
-    if event == "call" and frame.f_code.co_name == "_Package":
-        os.kill(os.getpid(), signal.SIGINT)
-
-sys.setprofile(strike)
-import unrelu
-"""
-
-
-@pytest.mark.parametrize(
-    ("argv", "given", "ours"),
-    [
-        (["-m", "--version"], ["python", "-X", "utf8", "-m", "unrelu", "--version"], True),
-        (["/usr/bin/unrelu"], ["python", "/usr/bin/unrelu"], True),
-        (["-m"], ["python", "-m", "other"], False),
-        (["/usr/bin/other"], ["python", "/usr/bin/other"], False),
-        (["/usr/bin/unrelu"], ["python", "-c", "a child of the command", "--multiprocessing-fork"], False),
-    ],
-)
-def test_the_command_obeys_ctrl_c_while_the_package_is_loaded(argv, given, ours):
-    done = subprocess.run(
-        [sys.executable, "-c", STRIKING.format(argv=argv, given=given)],
-        capture_output=True, encoding="utf-8", env=PLAIN, timeout=60, preexec_fn=listening,
-    )  # fmt: skip
-    if ours:
-        assert (done.returncode, done.stderr) == (130, "interrupted; nothing was written\n")
-    else:  # the caller's
-        assert done.returncode == -2
-        assert "KeyboardInterrupt" in done.stderr
 
 
 # A reader who leaves early

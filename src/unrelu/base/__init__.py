@@ -1,1 +1,1 @@
-"""What every room needs: errors, budgets, interrupts, units."""
+"""What every room needs: errors, budgets, units."""

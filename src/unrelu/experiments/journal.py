@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from unrelu.base.errors import InputError
-from unrelu.base.interrupts import held
 from unrelu.experiments.base import Row, Task
 from unrelu.experiments.registry import EXPERIMENTS
 
@@ -86,10 +85,9 @@ class Journal:
         line = (json.dumps(entry) + "\n").encode()
         size = os.fstat(self._file).st_size
         try:
-            with held():
-                written = os.write(self._file, line)
-                while written < len(line):
-                    written += os.write(self._file, line[written:])
+            written = os.write(self._file, line)
+            while written < len(line):
+                written += os.write(self._file, line[written:])
             with suppress(OSError):  # some file systems cannot; the line is written all the same
                 os.fsync(self._file)
         except OSError as error:

@@ -237,10 +237,9 @@ class _Run:
                 write_files(self.folder / name, experiment, result, command, seconds, quick=self.quick)
             self.watcher.experiment(name, result)
         if ready:
-            # The page with all of it is the last that is written; from there on Ctrl-C comes too late.
-            self._write_page(found, None if waiting else int(bool(found.troubles)))
+            self._write_page(found)
 
-    def _write_page(self, found: Reproduction, final: int | None) -> None:
+    def _write_page(self, found: Reproduction) -> None:
         about: dict[str, Any] = {**machine(), "written": time.strftime("%Y-%m-%d %H:%M")}
         sections = []
         for name in EXPERIMENTS:
@@ -252,7 +251,7 @@ class _Run:
         about["odd and even trials"] = {"lines": len(lines), "agree": sum(not j["near"] for j in lines)}
         about["seeds"] = {s["name"]: s["seeds"] for s in sections}
         about["failed trials"] = [f"{t.name}: {t.trouble}" for t in found.troubles]
-        with together(final=final):
+        with together():
             write_text(self.folder / MARK, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
             try:
                 text = page(self.folder, sections, about)

@@ -14,7 +14,6 @@ from multiprocessing.process import BaseProcess
 from time import process_time
 
 from unrelu.base.errors import InputError
-from unrelu.base.interrupts import held, on_leaving
 from unrelu.experiments.base import Experiment, Row, Task
 
 __all__ = ["Finished", "cores", "run_all"]
@@ -42,8 +41,7 @@ def cores() -> int:
 def run_all(todo: Sequence[tuple[Experiment, Task]], jobs: int) -> Generator[Finished, None, None]:
     """Run trials given by their experiment and their task; yield each as it ends.
 
-    Closing it early (an error while storing, a KeyboardInterrupt) ends the processes, and so does a signal that ends
-    this one.
+    Closing it early (an error while storing, a KeyboardInterrupt) ends the processes.
     """
     if not todo:
         return
@@ -66,18 +64,16 @@ class _Team:
         context = multiprocessing.get_context("spawn")
         self._given: dict[Connection, int] = {}
         self._processes: list[BaseProcess] = []
-        on_leaving(self.end)
         # A terminal sends Ctrl-C to all of us. It is the parent's business: a child never hears of it, from its first
         # moment on. The tracker that Python starts along with the first child would undo that, so it comes before.
         if os.name == "posix":
             from multiprocessing.resource_tracker import ensure_running
 
-            with held():
-                ensure_running()
+            ensure_running()
         for _ in range(size):
             ours, theirs = context.Pipe()
             process = context.Process(target=_serve, args=(theirs,), daemon=True)
-            with held(), _deaf():
+            with _deaf():
                 process.start()
                 self._processes.append(process)
             theirs.close()

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from unrelu.base.errors import InputError
-from unrelu.base.interrupts import held, on_leaving
 
 __all__ = ["FilePath", "check_target", "extension_of", "opening", "replacing", "require_lasting", "together"]
 
@@ -86,16 +85,13 @@ def replacing(path: FilePath) -> Iterator[Path]:
     temporary = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
     move, others = _Move(path, temporary, target), _together.get()
     try:
-        with _named(path), held():
-            _temporaries.add(temporary)
-            temporary.touch()
         with _named(path):
+            temporary.touch()
             yield temporary
         if others is not None:
             others.append(move)
             return
-        with held():
-            move.make()
+        move.make()
     except BaseException:
         move.discard()
         raise
@@ -105,13 +101,8 @@ def replacing(path: FilePath) -> Iterator[Path]:
 
 
 @contextmanager
-def together(final: int | None = None) -> Iterator[None]:
+def together() -> Iterator[None]:
     """Move the files that are written in the block into place at its end: all of them, or none if it ends early.
-
-    Parameters
-    ----------
-    final : int, optional
-        The exit code of the command whose last files these are: once they are in place, no signal changes it.
 
     Examples
     --------
@@ -132,15 +123,14 @@ def together(final: int | None = None) -> Iterator[None]:
             yield
         finally:
             _together.reset(token)
-        with held(final):
-            for number, move in enumerate(moves):
-                try:
-                    move.make()
-                except InputError as error:
-                    if number == 0:
-                        raise
-                    there = ", ".join(str(done.path) for done in moves[:number])
-                    raise InputError(f"{error}; already written: {there}") from error
+        for number, move in enumerate(moves):
+            try:
+                move.make()
+            except InputError as error:
+                if number == 0:
+                    raise
+                there = ", ".join(str(done.path) for done in moves[:number])
+                raise InputError(f"{error}; already written: {there}") from error
     finally:
         for move in moves:
             move.discard()
@@ -163,21 +153,9 @@ class _Move:
     def discard(self) -> None:
         with suppress(OSError):
             self.temporary.unlink()
-        _temporaries.discard(self.temporary)
 
 
-_temporaries: set[Path] = set()
 _together: ContextVar[list[_Move] | None] = ContextVar("together", default=None)
-
-
-def _discard_all() -> None:
-    """For a process that a signal ends."""
-    for temporary in list(_temporaries):
-        with suppress(OSError):
-            temporary.unlink()
-
-
-on_leaving(_discard_all)
 
 
 @contextmanager

@@ -6,18 +6,15 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
-from time import sleep
 from typing import Any
 
 import numpy as np
 
 from unrelu.base.arrays import Array
 from unrelu.base.errors import InputError
-from unrelu.base.interrupts import held, on_leaving
 from unrelu.io.disk import FilePath, _Move, _named, _together
 from unrelu.io.opened import ARRAYS, zarr_module
 
@@ -38,9 +35,6 @@ EXTENSION = ".zarr"
 CHUNK = 1024
 # A chunk of the input this many times smaller than that is no grid to write by.
 LEAST_CHUNK = CHUNK // 4
-# A write that is under way when a signal comes may make its folders anew: so often they are taken away, so many seconds
-# apart.
-TRIES, APART = 20, 0.05
 
 # Where a part of the matrix stands, and its values.
 Block = tuple[slice, slice, Array]
@@ -128,7 +122,6 @@ def write_blocks(path: FilePath, grids: tuple[Grid, Grid], dtype: Any, blocks: I
             config={"write_empty_chunks": True},
         )
         for rows, columns, values in blocks:
-            _wait_for_the_end()
             array[rows, columns] = values
             left -= values.size
         if left:
@@ -177,16 +170,13 @@ def replacing_folder(path: FilePath) -> Iterator[Path]:
     temporary, before = (target.with_name(f".{uuid.uuid4().hex}{EXTENSION}") for _ in range(2))
     move, others = _MoveFolder(path, temporary, target, before), _together.get()
     try:
-        with _named(path), held():
-            _temporaries.add(temporary)
-            temporary.mkdir()
         with _named(path):
+            temporary.mkdir()
             yield temporary
         if others is not None:
             others.append(move)
             return
-        with held():
-            move.make()
+        move.make()
     except BaseException:
         move.discard()
         raise
@@ -204,7 +194,6 @@ class _MoveFolder(_Move):
     def make(self) -> None:
         with _named(self.path):
             if self.target.exists():
-                _temporaries.add(self.before)
                 os.replace(self.target, self.before)
             try:
                 os.replace(self.temporary, self.target)
@@ -216,31 +205,3 @@ class _MoveFolder(_Move):
     def discard(self) -> None:
         for folder in (self.temporary, self.before):
             shutil.rmtree(folder, ignore_errors=True)
-            _temporaries.discard(folder)
-
-
-_temporaries: set[Path] = set()
-_leaving = Event()
-
-
-def _discard_all() -> None:
-    """For a process that a signal ends."""
-    _leaving.set()
-    for folder in list(_temporaries):
-        gone = 0
-        for _ in range(TRIES):
-            gone = gone + 1 if not folder.exists() else 0
-            if gone > 1:
-                break
-            with suppress(OSError):
-                shutil.rmtree(folder)
-            sleep(APART)
-
-
-def _wait_for_the_end() -> None:
-    """Write nothing more once another thread has begun to tidy up: the process will not be there much longer."""
-    while _leaving.is_set():
-        sleep(APART)
-
-
-on_leaving(_discard_all)

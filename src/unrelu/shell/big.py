@@ -13,7 +13,6 @@ import numpy as np
 
 from unrelu.base.arrays import Indices
 from unrelu.base.errors import InputError
-from unrelu.base.interrupts import farewell
 from unrelu.base.printable import printable
 from unrelu.data.dask_source import DaskSource
 from unrelu.data.labels import label_or_position, listed_rows
@@ -119,8 +118,6 @@ class Scale:
             return
         check_target(self.checkpoint, inputs=inputs, accepted=(self.checkpoint.suffix.lower(),))
         distinct({**files.of_every_entry, "--factor-out": files.factors, "--checkpoint": self.checkpoint})
-        kept = printable(self.checkpoint)
-        farewell(f"interrupted; no result was written, and the same command goes on from {kept} if that is there")
 
     def read(self, how: HowToRead, file: Path, files: Outputs) -> Brought:
         """The file as it is: read, or opened to be read block by block."""

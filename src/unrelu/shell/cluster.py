@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from multiprocessing import get_context, resource_tracker
+from contextlib import ExitStack, contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 from unrelu.base.errors import InputError
-from unrelu.base.interrupts import on_leaving
 from unrelu.base.printable import printable
 from unrelu.data.counted import said
 from unrelu.data.dask_graph import memory
@@ -25,18 +22,14 @@ LOCAL = "local"
 PATIENCE = 8
 # Data that take no more than this share of the workers' memory are kept there.
 SHARE = 0.5
-# Whoever starts a process has this: one that is half started cannot be found, and would complain when we are gone.
-starting = threading.Lock()
-# Seconds that a command which ends waits for a process that is being started.
-GRACE = 5
 
 
 @contextmanager
 def connected(address: str | None, source: Any) -> Iterator[None]:
     """Let dask run on a cluster: its address, ``local`` for one worker on each core, or None for none.
 
-    When a command is ended by a signal, its connection ends too: a scheduler then drops what the command has submitted,
-    and workers of this machine are ended with it.
+    When a command ends, its connection ends too: a scheduler then drops what the command has submitted, and workers of
+    this machine are ended with it.
     """
     if address is None:
         yield
@@ -57,10 +50,6 @@ def connected(address: str | None, source: Any) -> Iterator[None]:
         place: Any = address
         if address == LOCAL:
             quiet = logging.CRITICAL
-            # Python's own helper would complain of what a command that is ended by Ctrl-C has left to it.
-            os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"
-            stack.enter_context(_one_start_at_a_time())
-            on_leaving(_end_workers)
             with _deaf_children():
                 local = LocalCluster(threads_per_worker=1, dashboard_address=":0", silence_logs=quiet)
             place = stack.enter_context(local)
@@ -97,40 +86,6 @@ def _deaf_children() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _one_start_at_a_time() -> Iterator[None]:
-    """Let processes be started by dask one after the other, and none when this command ends.
-
-    The method that starts one is exchanged, not its class: the process itself would have to load ours to begin.
-    """
-    import dask
-
-    kind: Any = get_context(dask.config.get("distributed.worker.multiprocessing-method")).Process
-    start = kind.start
-
-    def started(process: Any) -> None:
-        with starting:
-            start(process)
-
-    kind.start = started
-    try:
-        yield
-    finally:
-        del kind.start  # it was inherited
-
-
-def _end_workers() -> None:
-    """End every process that was started here, and let no other begin: the lock is never given back."""
-    import psutil  # distributed needs it, too
-
-    starting.acquire(timeout=GRACE)
-    for child in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):
-            # Python's helper ends by itself, after it has put away what the others have left.
-            if "resource_tracker" not in " ".join(child.cmdline()):
-                child.kill()
 
 
 def _hold_if_there_is_room(source: DaskSource) -> None:

@@ -17,7 +17,6 @@ import numpy as np
 import typer
 
 from unrelu.base.errors import CompletionWarning, InputError
-from unrelu.base.interrupts import NOTHING_WRITTEN
 from unrelu.base.printable import printable
 from unrelu.data.table import Labels, Table
 from unrelu.io.disk import check_target
@@ -28,6 +27,7 @@ from unrelu.shell.streams import say
 from unrelu.shell.wording import for_shells
 
 DONE, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+NOTHING_WRITTEN = "interrupted; nothing was written"
 
 Command = TypeVar("Command", bound=Callable[..., int])
 
@@ -40,7 +40,7 @@ def guarded(command: Command) -> Command:
         try:
             code = command(*args, **kwargs)
         except KeyboardInterrupt:
-            say(NOTHING_WRITTEN)
+            say(_interrupted(kwargs.get("checkpoint")))
             code = INTERRUPTED
         except InputError as error:
             say(f"error: {for_shells(str(error))}")
@@ -54,6 +54,13 @@ def guarded(command: Command) -> Command:
         raise typer.Exit(code)
 
     return wrapped  # type: ignore[return-value]
+
+
+def _interrupted(checkpoint: Path | None) -> str:
+    if checkpoint is None:
+        return NOTHING_WRITTEN
+    kept = printable(checkpoint)
+    return f"interrupted; no result was written, and the same command goes on from {kept} if that is there"
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from unrelu.base.errors import InputError
-from unrelu.base.interrupts import farewell
 from unrelu.compare import PLANTED, compare
 from unrelu.data.limits import Limits
 from unrelu.io.disk import together
@@ -129,8 +128,6 @@ def compare_command(
     said = threshold, seen, None if unknown else limit
     matrix, limits = _read(file, HowToRead(header, labels, missing, layout), said, quiet)
     named = _rank_of(file, rank)
-    watched = _Watched(quiet, _about(matrix, rank if named is None else named, drawn, trials, stopping))
-    farewell(show=watched.show)
     with kept_warnings() as notes:
         comparison = compare(
             None if matrix is None else shown_table(matrix.table, as_json=False),
@@ -146,11 +143,12 @@ def compare_command(
             budget=budget,
             rng=options.checked_seed(seed),
             progress=not quiet and sys.stderr.isatty(),
-            callback=watched,
+            callback=None if quiet or sys.stderr.isatty() else _say_row,
         )
     warn(notes)
     if comparison.interrupted:
-        watched.show()
+        if comparison.rows:
+            out(for_shells(str(comparison)))
         raise KeyboardInterrupt
     files.write(comparison)
     deliver(for_shells(str(comparison)))
@@ -176,7 +174,7 @@ class _Files:
 
     def write(self, comparison: Comparison) -> None:
         """All of them or none."""
-        with together(final=DONE):
+        with together():
             if self.csv is not None:
                 comparison.to_csv(self.csv)
             if self.json is not None:
@@ -193,23 +191,9 @@ class _Files:
                 say(f"wrote {path}")
 
 
-class _Watched:
-    """Keeps the rows as they come, for a comparison that is interrupted; says them where no bar does."""
-
-    def __init__(self, quiet: bool, about: dict[str, Any]) -> None:
-        self._rows: list[Row] = []
-        self._about = about
-        self._lines = not (quiet or sys.stderr.isatty())
-
-    def __call__(self, row: Row) -> None:
-        self._rows.append(row)
-        if self._lines:
-            say(f"trial {row.trial + 1}, {for_shells(str(row))}")
-
-    def show(self) -> None:
-        """The table of what had ended."""
-        if self._rows:
-            out(for_shells(str(Comparison(tuple(self._rows), self._about, interrupted=True))))
+def _say_row(row: Row) -> None:
+    """A line for each run that has ended, where no bar shows them."""
+    say(f"trial {row.trial + 1}, {for_shells(str(row))}")
 
 
 def _rank_of(file: Path | None, rank: str | None) -> int | None:

@@ -24,7 +24,6 @@ from unrelu.shell.common import (
     check_output,
     distinct,
     ended,
-    exit_code,
     guarded,
     kept_warnings,
     shown_names,
@@ -267,7 +266,7 @@ class _Files:
 
     def write(self, completion: DistanceCompletion, names: tuple[str, ...]) -> None:
         """All of them or none, with the names that the points came with."""
-        with together(final=exit_code(completion.verdict)):
+        with together():
             write_positions(
                 self.output,
                 completion.points,

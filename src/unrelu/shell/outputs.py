@@ -26,7 +26,7 @@ from unrelu.loop.history import Verdict
 from unrelu.results.distrusted import Distrusted
 from unrelu.results.flags import FLAGS
 from unrelu.shell import options
-from unrelu.shell.common import Square, check_output, distinct, exit_code, warn
+from unrelu.shell.common import Square, check_output, distinct, warn
 from unrelu.shell.outliers import write_distrusted
 from unrelu.shell.reading import STANDARD
 from unrelu.shell.streams import deliver, out, pour, say
@@ -257,7 +257,7 @@ class Outputs:
         rows, columns = answer.axes or matrix.axes
         if matrix.names is not None and matrix.table.rows is None:
             rows = None
-        with together(final=exit_code(answer.verdict)):
+        with together():
             for path, content in contents.items():
                 if path is not self.standard:
                     self._write(path, content, rows, columns)

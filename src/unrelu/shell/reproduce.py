@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unrelu.base.interrupts import farewell
 from unrelu.base.printable import printable
 from unrelu.shell import options
 from unrelu.shell.common import DONE, INTERRUPTED, NOT_CONVERGED, guarded
@@ -74,7 +73,6 @@ def reproduce_command(
     folder = output if output is not None else Path(FOLDER + ("-quick" if quick else ""))
     began = time.perf_counter()
     words = f"interrupted; finished trials are kept in {printable(folder)}, and the same command goes on from there"
-    farewell(words)
     watcher = Bars() if sys.stderr.isatty() else Lines(say)
     try:
         with watcher:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrelu.base.errors import InputError
-from unrelu.base.interrupts import on_leaving
 from unrelu.base.printable import printable
 from unrelu.complete import complete
 from unrelu.data.planted import family
@@ -61,8 +60,7 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     say(f"descent has an error of {other.error:.1e} on the same data after {count} iterations.")
     figure = draw_beside(X, {"the paper's start": paper, "unrelu": completion}, truth=M)
     observed, completed, picture = folder / "observed.csv", folder / "completed.csv", folder / "completed.png"
-    code = 0 if completion.verdict.answered else 1
-    with _made(folder), together(final=code):
+    with _made(folder), together():
         write_matrix(observed, X)
         write_matrix(completed, completion.filled())
         save_figure(figure, picture)
@@ -70,7 +68,7 @@ def run_demo(folder: Path, n: int, rank: int, seed: int, say: Callable[[str], No
     say(f"\npicture     {printable(picture)}")
     say(f"completed   {printable(completed)}")
     say(f"seen        {printable(observed)}    try: {again}")
-    return code
+    return 0 if completion.verdict.answered else 1
 
 
 def _check_folder(folder: Path) -> None:
@@ -92,7 +90,6 @@ def _made(folder: Path) -> Iterator[None]:
             for path in new:
                 path.rmdir()
 
-    on_leaving(take_away)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield

@@ -13,12 +13,11 @@ from unrelu.auto.dimension import in_found_dimension
 from unrelu.base.alike import evened
 from unrelu.base.arrays import Indices
 from unrelu.base.budget import Budget, OutOfTime, budget
-from unrelu.base.errors import InputError, is_integer, is_number
+from unrelu.base.errors import InputError, is_integer
 from unrelu.base.generators import generator_of
 from unrelu.distances.assemble import components, network_of
 from unrelu.distances.distrust import trusted_ranges
 from unrelu.distances.doubts import Doubts, without_contradictions
-from unrelu.distances.edges import real
 from unrelu.distances.held import Held
 from unrelu.distances.options import (
     ROBUST,
@@ -42,7 +41,7 @@ from unrelu.problems.network import Network
 from unrelu.results.distances import DistanceCompletion
 from unrelu.results.distrusted import Distrusted
 
-__all__ = ["complete_distances", "complete_from_shortest"]
+__all__ = ["complete_distances"]
 
 # Up to this many points are put in an order of their own first; beyond, the caller's may lie better in memory.
 ORDERED = 2000
@@ -336,39 +335,3 @@ class Call:
         if count > 1:  # the anchors' own distances fix their body, whose places are given
             freedom += max(count * self.dim - self.dim * (self.dim + 1) // 2, 0) - joined - self.doubts.contradicting
         return max(freedom, 0)
-
-
-def complete_from_shortest(D: Any, dim: int, fraction: float, *, rng: Any = None, **options: Any) -> DistanceCompletion:
-    """Hide all but the shortest ``fraction`` of known distances and complete: the paper's setting without its oracle.
-
-    Parameters
-    ----------
-    D : array of shape (n, n)
-        All distances (or squared ones, with ``squared=True``).
-    dim : int
-    fraction : float
-        Share of the pairs i < j that stays.
-    rng : int, Generator or None
-    **options
-        For :func:`complete_distances`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> points = np.random.default_rng(0).random((60, 2))
-    >>> D = np.linalg.norm(points[:, None] - points, axis=2)
-    >>> result = complete_from_shortest(D, 2, 0.2, rng=0)
-    >>> fixed = result.determined
-    >>> bool(np.abs(result.distances() - D)[np.ix_(fixed, fixed)].max() < 1e-9)
-    True
-    """
-    if not (is_number(fraction) and 0 < fraction <= 1):
-        raise InputError(f"fraction must be above 0 and at most 1, got {fraction!r}")
-    full = real(D, "D")
-    if full.ndim != 2 or full.shape[0] != full.shape[1] or len(full) < 2:
-        raise InputError(f"D must be a square matrix of all distances, got shape {full.shape}")
-    lengths = np.sqrt(full) if options.pop("squared", False) else full
-    pairs = np.sort(lengths[np.triu_indices(len(full), 1)])
-    count = max(1, round(fraction * len(pairs)))
-    cutoff = float(pairs[count - 1])
-    return complete_distances(np.where(lengths <= cutoff, lengths, np.nan), dim, cutoff=cutoff, rng=rng, **options)

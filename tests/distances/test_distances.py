@@ -9,7 +9,6 @@ from scipy.stats import chi2
 
 import unrelu
 from unrelu import EdgeList
-from unrelu.complete_distances import complete_from_shortest
 from unrelu.data.planted import chain, points_in_cube, shortest, within
 from unrelu.distances.alignment import align, deviation
 from unrelu.loop.history import Stop
@@ -339,19 +338,6 @@ def test_nothing_seen():
     assert not result.determined.any()
     assert np.isinf(result.standard_errors).all()
     assert "4 points float" in result.explain()
-
-
-def test_all_but_the_shortest_hidden():
-    truth = points_in_cube(100, 3, rng=0)
-    D = np.linalg.norm(truth[:, None] - truth, axis=2)
-    for result in (
-        complete_from_shortest(D, 3, 0.3, rng=0),
-        complete_from_shortest(D**2, 3, 0.3, squared=True, rng=0),
-    ):
-        assert len(result.pairs) == round(0.3 * 4950)
-        assert worst(result, truth, result.determined) < EXACT
-    with pytest.raises(unrelu.InputError, match=r"fraction must be above 0 and at most 1, got 1\.5"):
-        complete_from_shortest(D, 3, 1.5)
 
 
 def test_sparse_neighbours_are_settled_in_groups():

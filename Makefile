@@ -46,9 +46,7 @@ soak-real:
 # What the page prints today, into the page.
 pages:
 	python tests/pages.py docs/real-data.md
-	python -m unrelu.experiments ledger --into docs/reproduce.md
-	python -m unrelu.experiments rules --into docs/reproduce.md
 
 # The full run that is kept in docs/reproduction; what is there already is not run again. Hours.
 reproduction:
-	unrelu reproduce all figure-sensitivity -o docs/reproduction
+	unrelu reproduce all -o docs/reproduction

@@ -10,7 +10,6 @@ from unrelu.data import sampling
 from unrelu.data.observations import Observations
 from unrelu.data.pieces import pieces
 from unrelu.data.planted import FAMILIES, family
-from unrelu.experiments.families import table_families
 from unrelu.judge.floor import Floor
 from unrelu.model.losses import OneSided
 from unrelu.placing.placement import best_placement, find_blocks, place, steadied
@@ -94,16 +93,6 @@ def test_every_family_is_recovered(name):
     assert rows.sum() >= 90
     gap = np.abs(completion.matrix() - planted.truth)[np.ix_(rows, rows)]
     assert gap.max() < 1e-8 * np.abs(planted.truth).max()
-
-
-@pytest.mark.slow
-def test_families_recovered_where_the_paper_s_start_fails():
-    lines = table_families(trials=2)
-    noiseless = [line for line in lines if not line.setting.startswith("noise")]
-    assert all(line.auto == line.converged == 2 for line in noiseless)
-    assert all(line.wrong == 0 for line in lines)
-    assert all(line.auto == 2 for line in lines if line.family != "cauchy")
-    assert sum(line.paper for line in noiseless) < sum(line.auto for line in noiseless)
 
 
 def test_past_the_counting_limit_no_success_is_claimed():

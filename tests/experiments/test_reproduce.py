@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from unrelu.experiments import EXPERIMENTS
 from unrelu.experiments.base import Table
 from unrelu.experiments.initialisation import TableInitialisation
 from unrelu.experiments.journal import Journal, key_of
-from unrelu.experiments.ledger import PARTS, every_setting, into
 from unrelu.experiments.registry import chosen
 from unrelu.experiments.reproduce import Reproduction, Watcher, _Run, reproduce
 from unrelu.experiments.runner import _run, run_all
@@ -409,29 +407,3 @@ def test_bad_input_is_a_sentence(tmp_path, options, words):
     options = {"names": ["figure-orthants"], "folder": "out", **options}
     with pytest.raises(InputError, match=words):
         reproduce(options.pop("names"), tmp_path / options.pop("folder"), quick=True, **options)
-
-
-DOCS = Path(__file__).parents[2] / "docs" / "reproduce.md"
-
-
-def test_the_doc_page_has_a_row_for_every_experiment():
-    page = DOCS.read_text(encoding="utf-8")
-    table = page[page.index("## What there is") : page.index("## The ledger of settings")]
-    assert re.findall(r"^\| `([a-z-]+)` \|", table, flags=re.MULTILINE) == list(EXPERIMENTS)
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_the_ledger_and_the_rules_of_the_docs_are_those_of_the_code(part):
-    page = DOCS.read_text(encoding="utf-8")
-    assert into(page, part) == page, f"python -m unrelu.experiments {part} --into docs/reproduce.md"
-
-
-def test_the_ledger_names_every_method_and_figure():
-    lines = list(every_setting())
-    assert {name for name, _ in lines} >= {name for name, e in EXPERIMENTS.items() if e.needs == () and not e.extra} - {
-        "table-errata"
-    }
-    assert {"GD", "ADMM", "PAM", "MPAM", "GNMR", "ScaledGD"} <= {setting.method for _, setting in lines}
-    # The step of gradient descent is the same set wherever it is judged, or a part of it.
-    steps = {s.value for _, s in lines if (s.method, s.name, s.origin) == ("GD", "step", "inferred")}
-    assert all(set(value.split(", ")) <= {f"{step:g}" for step in STEPS} for value in steps)

@@ -5,8 +5,6 @@
     from unrelu.experiments import table_initialisation
     result = table_initialisation(trials=2, rng=0, n=60, r=3)
     result.tables, result.judgements, result.pictures[0].draw()
-
-``python -m unrelu.experiments table-families --quick`` prints the one table that is not the paper's.
 """
 
 from unrelu.experiments.base import Experiment, Judgement, Picture, Result, Table
@@ -28,12 +26,10 @@ __all__ = [
     "figure_orthants",
     "figure_rank",
     "figure_sectors",
-    "figure_sensitivity",
     "figure_threshold",
     "table_assumptions",
     "table_claims",
     "table_errata",
-    "table_families",
     "table_initialisation",
     "table_noise",
     "table_open_problems",
@@ -61,5 +57,3 @@ table_theorems = EXPERIMENTS["table-theorems"]
 table_errata = EXPERIMENTS["table-errata"]
 table_ordering = EXPERIMENTS["table-ordering"]
 table_open_problems = EXPERIMENTS["table-open-problems"]
-table_families = EXPERIMENTS["table-families"]
-figure_sensitivity = EXPERIMENTS["figure-sensitivity"]

@@ -148,7 +148,6 @@ class Experiment:
     where: ClassVar[str]  # in the paper
     full: ClassVar[Sizes]
     quick: ClassVar[Sizes]
-    extra: ClassVar[bool] = False  # not of the paper, and not part of "all"
     edition: ClassVar[int] = 2  # raised when trials begin to measure something else; those of another are run again
     needs: ClassVar[tuple[Experiment, ...]] = ()  # whose results it reads
 

@@ -92,7 +92,6 @@ def write_files(
         "title": experiment.title,
         "where": experiment.where,
         "setting": experiment.setting(result.sizes),
-        "extra": experiment.extra,
         "sizes": result.sizes,
         "quick": quick,
         "command": command,
@@ -114,7 +113,7 @@ def write_files(
     return about
 
 
-PARTS = {"name", "title", "where", "setting", "extra", "sizes", "quick", "command", "trials", "seconds"}
+PARTS = {"name", "title", "where", "setting", "sizes", "quick", "command", "trials", "seconds"}
 PARTS |= {"edition", "version", "seeds"}
 PARTS |= {"notes", "says", "judgements", "counts", "counts_ours", "ledger", "tables", "pictures"}
 

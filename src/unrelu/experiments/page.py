@@ -86,12 +86,10 @@ def _cards(body: str) -> str:
 
 def _contents(sections: Sequence[Mapping[str, Any]]) -> str:
     """The contents bar: at the side of a wide screen, folded at the top of a narrow one."""
-    of_paper = [(s["name"], s["title"], s["where"]) for s in sections if not s["extra"]]
-    extra = [(s["name"], s["title"], s["where"]) for s in sections if s["extra"]]
+    of_paper = [(s["name"], s["title"], s["where"]) for s in sections]
     groups = [
         ("", [("summary", "Summary", ""), ("overview", "Overview", "")]),
         ("The paper", of_paper),
-        ("Beyond the paper", extra),
         ("How it was done", [("ledger", "Settings", ""), ("rules", "Rules", ""), ("about", "This run", "")]),
     ]
     lists = "".join(_group(title, links) for title, links in groups if links)

@@ -52,7 +52,6 @@ def section_html(folder: Path, s: Mapping[str, Any], names: Sequence[str], seeds
     tags = [
         f'<span class="tag">{name}</span>',
         f"<span>{escape(s['where'])}</span>",
-        *(["<span>beyond the paper</span>"] if s["extra"] else []),
         *(['<span class="tag quick">quick run</span>'] if s["quick"] else []),
     ]
     parts = [

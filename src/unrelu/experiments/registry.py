@@ -7,15 +7,10 @@ from collections.abc import Iterable
 from unrelu.base.errors import unknown_name
 from unrelu.experiments.base import Experiment
 from unrelu.experiments.claims import TableClaims
-from unrelu.experiments.families import TableFamilies
-from unrelu.experiments.sensitivity import FigureSensitivity
 
 __all__ = ["EXPERIMENTS", "chosen"]
 
-EXTRAS = (TableFamilies(), FigureSensitivity())
-EXPERIMENTS: dict[str, Experiment] = {
-    experiment.name: experiment for experiment in (*TableClaims.needs, TableClaims(), *EXTRAS)
-}
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (*TableClaims.needs, TableClaims())}
 ALL = "all"
 
 
@@ -30,7 +25,7 @@ def chosen(names: Iterable[str]) -> list[str]:
     wanted: set[str] = set()
     for name in names:
         if name == ALL:
-            wanted |= {known for known, experiment in EXPERIMENTS.items() if not experiment.extra}
+            wanted |= EXPERIMENTS.keys()
         elif name in EXPERIMENTS:
             wanted |= {name, *(other.name for other in EXPERIMENTS[name].needs)}
         else:

@@ -64,10 +64,9 @@ def reproduce_command(
     if not names:
         width = max(map(len, EXPERIMENTS))
         listed = [
-            f"{name:<{width}}  {experiment.title} ({experiment.where}{', extra' if experiment.extra else ''})"
-            for name, experiment in EXPERIMENTS.items()
+            f"{name:<{width}}  {experiment.title} ({experiment.where})" for name, experiment in EXPERIMENTS.items()
         ]
-        deliver("\n".join([*listed, f"{'all':<{width}}  every one of them except extras"]))
+        deliver("\n".join([*listed, f"{'all':<{width}}  every one of them"]))
         return DONE
     options.checked_seed(seed)
     folder = output if output is not None else Path(FOLDER + ("-quick" if quick else ""))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import unrelu
+from cramer_rao import cramer_rao
 from unrelu import InputError
 from unrelu.data.observations import Observations
 from unrelu.theory.assumption_search import search_assumption_3
@@ -23,7 +24,6 @@ from unrelu.theory.bounds import (
     theorem_2,
     tu_lemma,
 )
-from unrelu.theory.cramer_rao import cramer_rao
 from unrelu.theory.geometry import Landscape, curvature, horizontal_part, quotient_distance, vertical_part
 from unrelu.theory.partition import orthant_partition
 from unrelu.theory.propositions import (

@@ -1,7 +1,7 @@
 """The right-hand sides of the paper's lemmas and theorems, in the form that is true.
 
 Where the printed form is wrong the docstring has both. The propositions are in
-:mod:`unrelu.theory.propositions`; :mod:`unrelu.theory.cramer_rao` has what no unbiased method can beat.
+:mod:`unrelu.theory.propositions`.
 """
 
 from __future__ import annotations

@@ -159,15 +159,6 @@ BOUNDS_ZERO = 1e-12
 # σ_r/σ_1 below this is a rank below r, to rounding.
 PARTITION_RANK = 1e-10
 
-# --- theory.cramer_rao -----------------------------------------------------------------------------------------------
-
-# Eigenvalues of the information below this share of the largest are zero but for rounding.
-CRAMER_RAO_ZERO = 1e-11
-# Relative residual of a solve with a random right-hand side: the average over those is known to fewer digits.
-CRAMER_RAO_SOLVED = 1e-7
-# Keeps the blocks of a preconditioner invertible; the answer does not depend on it.
-CRAMER_RAO_INVERTIBLE = 1e-10
-
 # --- theory.discover -------------------------------------------------------------------------------------------------
 
 # The r-th eigenvalue of a block over its first: below this its rank is not surely r.

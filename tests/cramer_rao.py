@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from unrelu.base.arrays import Floats
 from unrelu.base.errors import InputError, is_number, unknown_name
-from unrelu.base.tolerances import CRAMER_RAO_INVERTIBLE, CRAMER_RAO_SOLVED, CRAMER_RAO_ZERO
 from unrelu.theory.geometry import curvature, horizontal_part
 from unrelu.theory.pattern import Mask, Pattern, as_factor, own_generator
 
@@ -22,6 +21,12 @@ Pairs = Literal["one", "independent"]
 # Up to this many unknowns nr the information matrix is decomposed; beyond, traces are sampled.
 MOST_UNKNOWNS = 1200
 SAMPLES = 48
+# Eigenvalues of the information below this share of the largest are zero but for rounding.
+ZERO = 1e-11
+# Relative residual of a solve with a random right-hand side: the average over those is known to fewer digits.
+SOLVED = 1e-7
+# Keeps the blocks of a preconditioner invertible; the answer does not depend on it.
+INVERTIBLE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,7 @@ def _exact(information: _Information, U: Floats, G: Floats) -> float:
     matrix[np.arange(n), :, np.arange(n), :] += sums
     values, vectors = np.linalg.eigh(matrix.reshape(n * r, n * r))
     rotations = r * (r - 1) // 2
-    if not values[rotations] > CRAMER_RAO_ZERO * values[-1]:
+    if not values[rotations] > ZERO * values[-1]:
         return float("inf")
     directions = vectors[:, rotations:].T.reshape(-1, n, r)
     inner = np.einsum("na,knb->kab", U, directions, optimize=True)
@@ -168,7 +173,7 @@ def _sample(information: _Information, U: Floats, rng: np.random.Generator) -> f
     other_way += Q @ ((Q.T @ one_way).T - Q.T @ other_way)
     w = (one_way + other_way) @ T
     scale = float(np.trace(information.blocks, axis1=1, axis2=2).max())
-    inverse = np.linalg.inv(information.blocks + CRAMER_RAO_INVERTIBLE * scale * np.eye(r))
+    inverse = np.linalg.inv(information.blocks + INVERTIBLE * scale * np.eye(r))
 
     def precondition(x: Floats) -> Floats:
         D = np.einsum("iab,ib->ia", inverse, horizontal_part(U, x.reshape(n, r)))
@@ -181,7 +186,7 @@ def _sample(information: _Information, U: Floats, rng: np.random.Generator) -> f
     solution, _ = cg(
         LinearOperator((size, size), matvec=apply, dtype=np.float64),
         w.ravel(),
-        rtol=CRAMER_RAO_SOLVED,
+        rtol=SOLVED,
         maxiter=2000,
         M=LinearOperator((size, size), matvec=precondition, dtype=np.float64),
     )

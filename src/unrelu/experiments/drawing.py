@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LOOKS", "SEEN", "Look", "boxes", "figure", "legend_below", "panels", "quartile_line", "readable"]
+__all__ = ["LOOKS", "SEEN", "Look", "figure", "legend_below", "panels", "quartile_line", "readable"]
 
 SEEN = "#e69f00"  # the paper's orange
 # Inches. On a phone of 390 px a narrow figure is shown at 1.2 px a point, at 768 px a wide one at 1.25: text of 8
@@ -89,30 +89,6 @@ def quartile_line(ax: Any, x: Sequence[float], groups: Sequence[Sequence[float]]
     places = [place for place, _ in kept]
     bars = [middle - low, high - middle]
     ax.errorbar(places, middle, yerr=bars, label=label, capsize=2.5, linewidth=1.4, elinewidth=0.9, **look.line())
-
-
-def boxes(ax: Any, groups: Sequence[Sequence[float]], names: Sequence[str], *, ours: int | None = None) -> None:
-    """Box plots lying down on a logarithmic axis, every trial a dot."""
-    shown = [np.asarray([v for v in group if v > 0]) for group in groups]
-    for place, values in enumerate(shown):
-        if not values.size:
-            continue
-        low, left, middle, right, high = np.quantile(values, [0, 0.25, 0.5, 0.75, 1])
-        fill = "#fde3c8" if place == ours else "#cfe3f1"
-        ax.plot([low, high], [place, place], color="#333333", linewidth=1, zorder=1)
-        ax.barh(place, right - left, left=left, height=0.56, color=fill, edgecolor="#333333", linewidth=1, zorder=2)
-        ax.plot([middle, middle], [place - 0.28, place + 0.28], color="#d55e00", linewidth=2.4, zorder=3)
-        spread = np.linspace(-0.16, 0.16, values.size) if values.size > 1 else np.zeros(1)
-        ax.plot(values, place + spread, "o", color="#222222", markersize=2.6, zorder=4)
-    ax.set_xscale("log")
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
-    every = np.concatenate([v for v in shown if v.size] or [np.ones(1)])
-    low, high = float(every.min()), float(every.max())
-    ax.set_xlim(low / 3, high * 3)
-    if high < 30 * low:
-        readable(ax.xaxis)
-    ax.grid(axis="x", alpha=0.3)
 
 
 def readable(axis: Any) -> None:

@@ -51,5 +51,5 @@ def test_bare_wheel_in_an_empty_environment(tmp_path):
     assert (Path(where.strip()).parent / "experiments" / "printed.json").exists()
     assert (Path(where.strip()).parent / "experiments" / "assets" / "page.js").exists()
     extras = subprocess.run([python, "-m", "pip", "list"], **run).stdout
-    for name in ("pandas", "pytest", "hypothesis", "torch", "numba"):
+    for name in ("pytest", "hypothesis", "torch", "numba"):
         assert f"\n{name} " not in extras

@@ -4,13 +4,12 @@ import pickle
 import subprocess
 import sys
 
+import cloudpickle
 import joblib
 import numpy as np
 import pytest
 
 import unrelu
-
-cloudpickle = pytest.importorskip("cloudpickle")
 
 
 def rank_of(X):

@@ -1,4 +1,4 @@
-.PHONY: demo test slow check bench interrupts picture pages reproduction soak soak-edge soak-real
+.PHONY: demo test slow check bench picture pages reproduction soak soak-edge soak-real
 
 SECONDS ?= 3600
 SEED ?= 0
@@ -22,10 +22,6 @@ bench:
 	python benchmarks/methods.py
 	python benchmarks/peers.py
 	python benchmarks/error_bars.py
-
-# Ctrl-C at a thousand random moments; takes about half an hour.
-interrupts:
-	python benchmarks/interrupts.py
 
 picture:
 	unrelu demo -o build/demo && cp build/demo/completed.png docs/images/completed.png

@@ -1,9 +1,9 @@
-"""Three matrices as they come: similarities above a cut-off, a table with limits of detection, and a radio map.
+"""Three real matrices: correlations above a threshold, a table with limits of detection, and a radio map.
 
-No rank is named. Each is completed by what forecasts best what is hidden on purpose, and drawn beside the truth, which
-the call never saw. docs/real-data.md explains what is drawn.
+No rank is named: each is completed by the model that predicts held-out entries best, and drawn beside the truth. See
+docs/matrices.md and docs/tables.md.
 
-    python examples/real_data.py -o docs/images
+    python examples/real_data.py -o FOLDER
 
 writes similarity.png, wine.png and radio.png there. `--quick` takes few of the columns.
 """

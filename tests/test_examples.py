@@ -1,18 +1,12 @@
 """Every gallery example runs, in its quick mode, and finds what it promises."""
 
-import re
-import shlex
 import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from unrelu.cli import app
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
-TUTORIAL = (ROOT / "docs" / "distances.md").read_text()
 
 
 @pytest.fixture(autouse=True)
@@ -65,39 +59,3 @@ def test_real_data_are_forecast_and_drawn(tmp_path, capsys):
         assert 0.6 < share < 1
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
     assert list(shares) == ["similarity", "wine", "radio"]
-
-
-# --- docs/distances.md ---------------------------------------------------------------------------------------------
-
-SHOWN = re.findall(r"```sh\n(unrelu locate .*?)\n```\n\n```text\n(.*?)```", TUTORIAL, flags=re.DOTALL)
-
-
-@pytest.mark.parametrize(("command", "said"), SHOWN, ids=lambda text: text.split()[0])
-def test_the_tutorial_shows_what_the_command_prints(tmp_path, monkeypatch, command, said):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "examples").symlink_to(EXAMPLES)
-    done = CliRunner().invoke(app, shlex.split(command)[1:])
-    assert done.exit_code == 0, done.stderr
-    printed = done.stdout.splitlines()
-    assert [line for line in said.splitlines() if line != "…" and line not in printed] == []
-
-
-def test_the_tutorial_shows_three_commands():
-    assert len(SHOWN) == 3
-
-
-def test_the_tutorials_python_runs(capsys):
-    pytest.importorskip("gemmi")
-    namespace = {}
-    for block in re.findall(r"```python\n(.*?)```", TUTORIAL, flags=re.DOTALL):
-        exec(block, namespace)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "200 of 200 points determined"
-    assert float(lines[2].split(":")[1]) < 1e-9
-    assert namespace["embedding"].shape == namespace["same"].shape == (200, 2)
-    dimension = next(
-        k for k, line in enumerate(lines) if line.startswith("2 dimensions meet all distances to rounding")
-    )
-    assert lines[dimension - 1] == "2"
-    assert any(re.fullmatch(r"station \d+ to station \d+: [\d.]+ m, by the others [\d.]+ m", line) for line in lines)
-    assert lines[-1] == "60 residues determined, the first is A:1:GLY"

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -793,17 +792,6 @@ def test_the_shell_refuses(tmp_path, arguments, words):
     assert done.returncode == 2
     assert words in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["in.npy"]
-
-
-def test_the_example_of_the_docs_runs(capsys):
-    page = (Path(__file__).parents[2] / "docs" / "error-bars.md").read_text()
-    for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
-        exec(block, {})
-    noise, share, method = capsys.readouterr().out.splitlines()
-    words = r"noise of standard deviation 0\.\d+, by likelihood from \d+ seen pairs with one noise each and 990"
-    assert re.match(words, noise)
-    assert 0.93 < float(share) < 0.97
-    assert method in (ROWS, SAMPLED)
 
 
 def test_groups_that_turn_against_each_other_have_honest_errors():

@@ -1,93 +1,106 @@
-"""Real matrices, no rank named: errors beside simple filling and beside what one would have chosen in hindsight.
+"""Complete real similarity matrices, cut at quantiles, beside simple fills; and planted ones; no rank is named.
 
-python benchmarks/real.py                      everything
-python benchmarks/real.py --only similarities --cases wine,cancer
-python benchmarks/real.py --only planted --seeds 5 --cases 5:0.01,8:0.1      rank:noise
+    python benchmarks/real.py --only similarities
+    python benchmarks/real.py --only similarities --cuts 0.3 0.5 0.75 0.9 0.97 --default
+    python benchmarks/real.py --only similarities --cases wine cancer --save before
+    python benchmarks/real.py --only similarities --cases wine cancer --beside benchmarks/results/before.json
+    python benchmarks/real.py --only grams
+    python benchmarks/real.py --only planted --sizes 60 150 --noises 0 0.1 --seeds 3
 
-Errors are root mean squares over the hidden entries off the diagonal, over their standard deviation. Nothing is chosen
-with the truth but the columns that say so. The constants of the rehearsal were fixed on other data: kernels of the rows
-of iris, wine, breast_cancer, diabetes and of tables of statsmodels, and correlations of planted factor models.
+Errors are root mean squares over the hidden entries off the diagonal, over their standard deviation. "covers" is the
+share of hidden entries in their 95 % intervals, "near" that of the 5 % nearest the threshold. The interval score is
+over that of one censored normal distribution for all entries. `--default` also completes without naming the threshold
+(– where that is refused). `--save` and `--beside` compare with an earlier run, such as one with the Python
+of an environment that has an older wheel.
 """
 
 import argparse
-import time
 import warnings
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 import unrelu
-from common import show
-from unrelu.auto.candidates import fitted
-from unrelu.auto.menu import menu_for
-from unrelu.auto.no_structure import NoStructure
-from unrelu.data.limits import Ends
-from unrelu.data.observations import Observations
-from unrelu.data.planted import FAMILIES, family, planted
-from unrelu.model.predictive import Predictive
+from common import (
+    FAMILIES,
+    add_ratios,
+    censored,
+    censored_normal,
+    mean_below,
+    normalised,
+    planted,
+    relative_error,
+    save,
+    show,
+    status,
+    timed,
+)
 
 LEVEL = 0.95
 
 
-def cosines(A):
-    A = A / np.linalg.norm(A, axis=1, keepdims=True)
-    return A @ A.T
-
-
 def similarities():
-    """The six matrices: three of correlations, three kernels of the first 400 digits."""
+    """Return six matrices: three of correlations, three kernels of the first 400 digits."""
     digits = load_digits().data
     rows = digits[:400]
     squares = np.sum((rows[:, None] - rows) ** 2, axis=-1)
+    centred, plain = normalised(rows - rows.mean(axis=0)), normalised(rows)
     return {
         "wine": np.corrcoef(load_wine().data, rowvar=False),
         "cancer": np.corrcoef(load_breast_cancer().data, rowvar=False),
         "pixels": np.corrcoef(digits[:, np.argsort(digits.std(axis=0))[::-1][:54]], rowvar=False),
-        "centred-cosine": cosines(rows - rows.mean(axis=0)),
-        "cosine": cosines(rows),
+        "centred-cosine": centred @ centred.T,
+        "cosine": plain @ plain.T,
         "rbf": np.exp(-squares / np.median(squares[np.triu_indices(400, 1)])),
     }
 
 
 class Hidden:
-    """A matrix kept above a cut-off, and the truth of what was hidden."""
+    """A matrix of which a share of the pairs is hidden below a threshold; the truth of what is hidden."""
 
     def __init__(self, matrix, share):
-        self.i, self.j = np.triu_indices(len(matrix), 1)
-        self.cut = float(np.quantile(matrix[self.i, self.j], share))
-        self.seen = np.where(matrix >= self.cut, matrix, np.nan)
-        np.fill_diagonal(self.seen, np.diag(matrix))
-        hidden = np.isnan(self.seen[self.i, self.j])
-        self.i, self.j = self.i[hidden], self.j[hidden]
-        self.truth = matrix[self.i, self.j]
+        i, j = np.triu_indices(len(matrix), 1)
+        values = matrix[i, j]
+        self.threshold = float(np.quantile(values, share))
+        self.X = censored(matrix, self.threshold)
+        np.fill_diagonal(self.X, np.diag(matrix))
+        hidden = values < self.threshold
+        self.i, self.j, self.truth, self.observed = i[hidden], j[hidden], values[hidden], values[~hidden]
 
-    def error(self, forecast):
-        return float(np.sqrt(np.mean((forecast - self.truth) ** 2)) / self.truth.std())
-
-    def covered(self, low, high):
-        return float(np.mean((low <= self.truth) & (self.truth <= high)))
-
-    def interval_score(self, low, high):
-        """Gneiting and Raftery's: width, and what lies outside times 2/α."""
-        outside = np.maximum(low - self.truth, 0) + np.maximum(self.truth - high, 0)
-        return float(np.mean(high - low + 2 / (1 - LEVEL) * outside))
+    def error(self, estimate):
+        return float(np.sqrt(np.mean((estimate - self.truth) ** 2)) / self.truth.std())
 
     def one_normal(self):
-        """What one normal distribution for all entries says of the hidden ones."""
-        values = self.seen[np.triu_indices(len(self.seen), 1)]
-        none = NoStructure.of(values[~np.isnan(values)], (-np.inf, self.cut), len(self.truth))
-        return self.below(none.mean, none.sigma)
+        """Return mean, and interval, of a censored normal distribution fitted to all pairs."""
+        mean, sd = censored_normal(self.observed, len(self.truth), self.threshold)
+        below = norm.cdf(self.threshold, mean, sd)
+        low, high = norm.ppf([(1 - LEVEL) / 2 * below, (1 + LEVEL) / 2 * below], mean, sd)
+        return mean_below(self.threshold, mean, sd), (low, high)
 
-    def below(self, mean, sigma):
-        """Entries around some means, known to lie below the cut-off."""
-        return Predictive(np.broadcast_to(mean, self.truth.shape).astype(float), sigma, Ends((-np.inf, self.cut)))
+    def soft_impute(self):
+        """Return SoftImpute's fill for positive semidefinite matrices; a tenth of the observed pairs choose its price.
+
+        Held-out pairs lie above the threshold, so that only the hidden ones are capped at it.
+        """
+        rng = np.random.default_rng(0)
+        i, j = np.nonzero(np.triu(~np.isnan(self.X), 1))
+        out = rng.permutation(len(i))[: max(len(i) // 10, 5)]
+        fewer = self.X.copy()
+        fewer[i[out], j[out]] = fewer[j[out], i[out]] = np.nan
+        part, whole, found = np.zeros_like(self.X), np.zeros_like(self.X), []
+        for price in np.linalg.eigvalsh(np.nan_to_num(self.X))[-1] * np.geomspace(0.3, 3e-4, 8):
+            part = shrunk(fewer, np.inf, price, part)
+            whole = shrunk(self.X, self.threshold, price, whole)
+            held_out = np.mean((part - self.X)[i[out], j[out]] ** 2)
+            found.append((held_out, whole[self.i, self.j]))
+        return np.minimum(min(found, key=lambda pair: pair[0])[1], self.threshold)
 
 
-def soft_impute(X, cut, price, start, steps=300):
-    """Hidden entries at the fit, capped at the cut-off; eigenvalues shrunk by the price, negative ones dropped."""
-    hidden, fit = np.isnan(X), start
+def shrunk(X, cap, price, fit, steps=300):
+    """Return the fit whose eigenvalues are shrunk by the price, hidden entries being the fit's, at most the cap."""
     for _ in range(steps):
-        values, vectors = np.linalg.eigh(np.where(hidden, np.minimum(fit, cut), X))
+        values, vectors = np.linalg.eigh(np.where(np.isnan(X), np.minimum(fit, cap), X))
         new = (vectors * np.maximum(values - price, 0)) @ vectors.T
         change, fit = np.linalg.norm(new - fit), new
         if change <= 1e-4 * np.linalg.norm(fit):
@@ -95,199 +108,136 @@ def soft_impute(X, cut, price, start, steps=300):
     return fit
 
 
-def soft_imputed(case):
-    """SoftImpute for positive semidefinite matrices, its price by a tenth of the seen pairs."""
-    X, rng = case.seen, np.random.default_rng(0)
-    i, j = np.nonzero(np.triu(~np.isnan(X), 1))
-    out = rng.permutation(len(i))[: max(len(i) // 10, 5)]
-    fewer = X.copy()
-    fewer[i[out], j[out]] = fewer[j[out], i[out]] = np.nan
-    prices = np.linalg.eigvalsh(np.nan_to_num(X))[-1] * np.geomspace(0.3, 3e-4, 8)
-    best = None
-    start, whole = np.zeros_like(X), np.zeros_like(X)
-    for price in prices:
-        # What is held out was seen: it is not capped, it lies above.
-        start = soft_impute(fewer, np.inf, price, start)
-        whole = soft_impute(X, case.cut, price, whole)
-        off = float(np.mean((start[i[out], j[out]] - X[i[out], j[out]]) ** 2))
-        if best is None or off < best[0]:
-            best = off, whole
-    return np.minimum(best[1][case.i, case.j], case.cut)
+def interval_score(truth, low, high):
+    """Return the mean interval score of Gneiting and Raftery (2007), eq. (43)."""
+    outside = np.maximum(low - truth, 0) + np.maximum(truth - high, 0)
+    return float(np.mean(high - low + 2 / (1 - LEVEL) * outside))
 
 
-def in_hindsight(case):
-    """The least error of censored low rank up to 30, and of censored with a trace penalty, each with its own noise."""
-    observations = Observations.of(case.seen, threshold=case.cut)
-    errors = {"low rank": np.inf, "trace": np.inf}
-    for path in menu_for(observations):
-        before = None
-        for candidate in path:
-            if candidate.rank > 30 and not candidate.shrinkage:
-                continue
-            before = fitted(observations, candidate, before)
-            mean = before.entries(case.i, case.j)
-            kind = "trace" if candidate.shrinkage else "low rank"
-            errors[kind] = min(errors[kind], case.error(case.below(mean, before.sigma).expectation()))
-    return errors
-
-
-def one_similarity(name, matrix, share, hindsight):
+def one_similarity(name, matrix, share, default):
     case = Hidden(matrix, share)
-    began = time.perf_counter()
-    found = unrelu.complete(case.seen, threshold=case.cut, rng=0)
-    seconds = time.perf_counter() - began
-    plain = case.one_normal()
+    found, cpu, wall = timed(lambda: unrelu.complete(case.X, threshold=case.threshold, rng=0))
+    mean, ends = case.one_normal()
     low, high = found.predict(case.i, case.j, LEVEL)
+    inside = (low <= case.truth) & (case.truth <= high)
+    near = case.truth >= np.quantile(case.truth, 0.95)
     row = {
-        "case": f"{name} {share}",
-        "verdict": found.verdict.code.value,
+        "case": f"{name} {share:g}",
+        "status": status(found),
         "rank": found.rank,
         "error": case.error(found.filled()[case.i, case.j]),
-        "zero": case.error(np.zeros(len(case.truth))),
-        "one distribution": case.error(plain.expectation()),
-        "half the cut-off": case.error(np.full(len(case.truth), case.cut / 2)),
-        "SoftImpute": case.error(soft_imputed(case)),
-        "covers": case.covered(low, high),
-        "interval score, over that of one distribution": case.interval_score(low, high)
-        / case.interval_score(*plain.interval(LEVEL)),
-        "seconds": seconds,
+        "zeros": case.error(0.0),
+        "one normal": case.error(mean),
+        "half threshold": case.error(case.threshold / 2),
+        "SoftImpute": case.error(case.soft_impute()),
+        "covers": float(np.mean(inside)),
+        "near": float(np.mean(inside[near])),
+        "score / one normal": interval_score(case.truth, low, high) / interval_score(case.truth, *ends),
+        "CPU s": cpu,
+        "s": wall,
     }
-    if hindsight:
-        row |= in_hindsight(case)
+    if default:
+        row |= default_similarity(case, row["error"])
     return row
 
 
-def run_similarities(args):
+def default_similarity(case, named_error):
+    try:
+        found, cpu, _ = timed(lambda: unrelu.complete(case.X, rng=0))
+    except unrelu.InputError:
+        return {"default error": None}
+    error = case.error(found.filled()[case.i, case.j])
+    return {"default error": error, "default / named": error / named_error, "default CPU s": cpu}
+
+
+def run_similarities(options):
     rows = []
     for name, matrix in similarities().items():
-        if args.cases and name not in args.cases:
+        if options.cases and name not in options.cases:
             continue
-        for share in (0.5, 0.75):
-            rows.append(one_similarity(name, matrix, share, not args.no_hindsight))
-            print(rows[-1], flush=True)
-    show("Similarities above a cut-off", rows, list(rows[0]))
-    count = len(rows)
-    fair = [min(row["zero"], row["one distribution"]) for row in rows]
-    print(
-        f"better than zeros and than one distribution: {sum(r['error'] < f for r, f in zip(rows, fair, strict=True))}"
-    )
-    print(f"within 5 % of SoftImpute, or better: {sum(r['error'] <= 1.05 * r['SoftImpute'] for r in rows)} of {count}")
-    if not args.no_hindsight:
-        times = [row["error"] / min(row["low rank"], row["trace"]) for row in rows]
-        print(f"at most 1.25 times the best in hindsight: {sum(t <= 1.25 for t in times)}")
-        print(f"at most 1.6 times: {sum(t <= 1.6 for t in times)} of {count}")
-    print(f"coverage from 85 % to 99 %: {sum(0.85 <= row['covers'] <= 0.99 for row in rows)} of {count}")
+        for share in options.cuts:
+            rows.append(one_similarity(name, matrix, share, options.default))
+            show(f"{rows[-1]['case']}:", rows[-1:])
+    if options.beside:
+        add_ratios(rows, options.beside, "case", ["error", "CPU s"])
+    show("Similarities below a quantile hidden", rows)
+    simple = [min(row[name] for name in ("zeros", "one normal", "half threshold")) for row in rows]
+    ratios = np.array([row["error"] / least for row, least in zip(rows, simple, strict=True)])
+    print(f"error over that of the best of zeros, one normal and half the threshold: geometric mean "
+          f"{np.exp(np.mean(np.log(ratios))):.3f}, above 1.05 in {np.sum(ratios > 1.05)} of {len(rows)}")  # fmt: skip
+    print(f"coverage 90 to 99 %: {sum(0.9 <= row['covers'] <= 0.99 for row in rows)} of {len(rows)}")
+    if options.save:
+        save(options.save, rows)
 
 
-def grams():
-    """Rows of tables against each other, with the ranks at which they are asked for."""
+def run_grams(options):
+    """Gram matrices of tables, threshold 0 and the rank given, beside the best matrix of this rank."""
     wine, cancer, digits = load_wine().data, load_breast_cancer().data[:300], load_digits().data[:300]
-    for name, table, rank, scaled in (
+    rows = []
+    for name, table, rank, standardised in (
         ("wine", wine, 3, True),
         ("cancer", cancer, 5, True),
         ("digits", digits, 3, False),
         ("cancer, only centred", cancer, 5, False),
     ):
         table = table - table.mean(axis=0)
-        yield name, (table / table.std(axis=0) if scaled else table), rank
-
-
-def run_grams(args):
-    rows = []
-    for name, table, rank in grams():
+        table = table / table.std(axis=0) if standardised else table
         gram = table @ table.T
-        X = np.where(gram >= 0, gram, np.nan)
-        found = unrelu.complete(X, rank, rng=0)
+        X = censored(gram)
+        found, cpu, _ = timed(lambda X=X, rank=rank: unrelu.complete(X, rank, rng=0))
         values, vectors = np.linalg.eigh(gram)
         best = (vectors[:, -rank:] * values[-rank:]) @ vectors[:, -rank:].T
-        hidden = np.isnan(X)
-        errors = [float(np.linalg.norm((one - gram)[hidden])) for one in (found.filled(), best)]
-        rows.append(
-            {"case": name, "rank": rank, "times the best": errors[0] / errors[1], "verdict": found.verdict.code}
-        )
-    show(
-        "Gram matrices, threshold 0, the rank given: error of what is filled in over that of the best of this rank",
-        rows,
-        list(rows[0]),
-    )
+        errors = [float(np.linalg.norm((one - gram)[np.isnan(X)])) for one in (found.filled(), best)]
+        row = {"case": name, "rank": rank, "error / best of this rank": errors[0] / errors[1]}
+        rows.append(row | {"status": status(found), "CPU s": cpu})
+    show("Gram matrices above 0, the rank given", rows)
 
 
-def of_square(size, rank, sigma, symmetric, seed):
-    drawn = planted(size, rank, sigma=sigma, symmetric_noise=symmetric, rng=seed)
-    return unrelu.complete(np.where(drawn.matrix >= 0, drawn.matrix, np.nan), rng=0).rank
-
-
-def of_rectangle(shape, rank, sigma, seed):
-    rng = np.random.default_rng(seed)
-    left, right = (rng.standard_normal((size, rank)) for size in shape)
-    drawn = left @ right.T + sigma * rng.standard_normal(shape)
-    return unrelu.complete_rectangular(np.where(drawn >= 0, drawn, np.nan), rng=0).rank
-
-
-def run_planted(args):
-    cases = [
-        (f"200×200, {'one noise' if symmetric else 'two noises'} a pair", rank, sigma, (of_square, 200, symmetric))
-        for rank, sigma in ((5, 0.0), (5, 0.01), (5, 0.5), (12, 0.1), (5, 2.0))
-        for symmetric in (True, False)
-    ]
-    cases.append(("300×200", 8, 0.1, (of_rectangle, (300, 200))))
+def run_planted(options):
+    """Planted rank 5, entries from 0 on observed: the rank found and errors, with the threshold named and not."""
     rows = []
-    for name, rank, sigma, (solve, size, *more) in cases:
-        if args.cases and f"{rank}:{sigma:g}" not in args.cases:
-            continue
-        began = time.perf_counter()
-        ranks = [solve(size, rank, sigma, *more, seed) for seed in range(args.seeds)]
-        rows.append(
-            {
-                "case": name,
-                "rank": rank,
-                "noise": sigma,
-                "found": sum(r == rank for r in ranks),
-                "within one": sum(abs(r - rank) <= 1 for r in ranks),
-                "of": len(ranks),
-                "seconds each": (time.perf_counter() - began) / len(ranks),
-            }
-        )
-        print(rows[-1], flush=True)
-    show("Planted: how often the rank is found", rows, list(rows[0]))
+    for family in FAMILIES:
+        for n in options.sizes:
+            for noise in options.noises:
+                found = [one_planted(family, n, noise, seed, options.default) for seed in range(options.seeds)]
+                middle = {name: float(np.median([one[name] for one in found])) for name in found[0]}
+                rows.append({"family": family, "n": n, "noise": noise, "seeds": options.seeds} | middle)
+                show(family, rows[-1:])
+    show("Planted rank 5, medians over the seeds", rows)
 
 
-def run_families(args):
-    rows = []
-    for name in FAMILIES:
-        right, began = 0, time.perf_counter()
-        for seed in range(args.seeds):
-            drawn = family(name, 150, 5, rng=seed)
-            found = unrelu.complete(np.where(drawn.matrix >= 0, drawn.matrix, np.nan), rng=0)
-            known = np.ix_(found.determined, found.determined)
-            off = np.linalg.norm((found.matrix() - drawn.truth)[known])
-            right += found.verdict.converged and off <= 1e-8 * np.linalg.norm(drawn.truth)
-        rows.append(
-            {
-                "family": name,
-                "exact": int(right),
-                "of": args.seeds,
-                "seconds each": (time.perf_counter() - began) / args.seeds,
-            }
-        )
-        print(rows[-1], flush=True)
-    show("Families without noise, no rank given: exact to 1e-8", rows, list(rows[0]))
+def one_planted(family, n, noise, seed, default):
+    truth, noisy = planted(n, 5, family, noise, seed)
+    X = censored(noisy)
+    found, cpu, _ = timed(lambda: unrelu.complete(X, threshold=0, rng=0))
+    known = np.ix_(found.determined, found.determined)
+    row = {"rank is 5": float(found.rank == 5), "determined": float(np.mean(found.determined))}
+    row |= {"error": relative_error(found.matrix()[known], truth[known]), "CPU s": cpu}
+    if default:
+        unnamed = unrelu.complete(X, rng=0)
+        row["default error"] = relative_error(unnamed.matrix()[known], truth[known])
+    return row
 
 
-PARTS = {"similarities": run_similarities, "grams": run_grams, "planted": run_planted, "families": run_families}
+PARTS = {"similarities": run_similarities, "grams": run_grams, "planted": run_planted}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--cases", type=lambda text: text.split(","), default=[])
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--no-hindsight", action="store_true")
-    args = parser.parse_args()
-    warnings.simplefilter("ignore", unrelu.CompletionWarning)
+    parser.add_argument("--only", choices=PARTS, help="default: all")
+    parser.add_argument("--cases", nargs="+", help="some of the similarities")
+    parser.add_argument("--cuts", nargs="+", type=float, default=[0.5, 0.75], help="shares of pairs that are hidden")
+    parser.add_argument("--default", action="store_true", help="also without naming the threshold")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[60, 150, 400])
+    parser.add_argument("--noises", nargs="+", type=float, default=[0.0, 0.1], help="noise over rms entry")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--save", help="name of a file in benchmarks/results")
+    parser.add_argument("--beside", help="a file of an earlier run")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
     for name, part in PARTS.items():
-        if args.only in (None, name):
-            part(args)
+        if options.only in (None, name):
+            part(options)
 
 
 if __name__ == "__main__":

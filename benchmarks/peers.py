@@ -7,8 +7,8 @@ A: n = 200, r = 5; B: n = 1000, r = 20; C: B with noise of 0.2 % of the rms entr
 1…0.01, ten tight clusters; F: A of which the largest 30 % are observed (else those from 0 on). Every call runs in a
 process of its own with one thread, after a small call that is not counted, and is ended after `--budget` seconds. The
 error is ‖M̂ − M‖_F/‖M‖_F over the rows that `auto` calls determined, under each method's own stopping rule; pymanopt
-starts from the tailored start, which is part of its time, and stops at a gradient norm of 1e-6. Times are over those of `auto`.
-Other packages: pip install '.[bench]'; what is missing is named.
+starts from the tailored start, which is part of its time, and stops at a gradient norm of 1e-6. Packages:
+pip install ".[bench]"; what is missing is named.
 """
 
 import argparse

@@ -213,6 +213,10 @@ def one_planted(family, n, noise, seed, default):
     known = np.ix_(found.determined, found.determined)
     row = {"rank is 5": float(found.rank == 5), "determined": float(np.mean(found.determined))}
     row |= {"error": relative_error(found.matrix()[known], truth[known]), "CPU s": cpu}
+    if noise:
+        i, j = np.nonzero(np.triu(np.isnan(X)))
+        low, high = found.predict(i, j, LEVEL)
+        row["covers"] = float(np.mean((low <= noisy[i, j]) & (noisy[i, j] <= high)))
     if default:
         unnamed = unrelu.complete(X, rng=0)
         row["default error"] = relative_error(unnamed.matrix()[known], truth[known])

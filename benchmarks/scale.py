@@ -1,19 +1,20 @@
-"""Large matrices: python benchmarks/scale.py [PART …]     (parts: million dense thousand polish zarr kills full)
+"""Complete large matrices: seconds beside one scan or read of the data, memory, error.
 
-Every part runs in a process of its own, so that its memory is its own, and prints ratios that were taken in one run.
-Memory is anonymous memory (RssAnon of /proc/self/status, watched by a thread): what a process has allocated, without
-files that the system keeps in memory. Without a name all parts run; ``full`` also runs the fits to all entries that
-``dense`` and ``polish`` are compared with, which take many minutes.
+    python benchmarks/scale.py                         all parts: source dense zarr dask; half an hour
+    python benchmarks/scale.py source dense --shrink 20
+    python benchmarks/scale.py dense --full            also fits to all entries from the truth, many minutes
+
+source: U Uᵀ that is computed on request, n = 10⁴ to 10⁶, r = 10, over the time of the blocks and products that
+landmarks need at least. dense: in memory, n = 10,000 and 20,000, r = 20. zarr: n = 30,000 in float32 on disk, within
+800 MB. dask: two worker processes beside threads, n = 20,000, in chunks. Each part runs in a process of its own. Memory
+is anonymous memory (RssAnon in /proc/self/status) beyond what there was before the call.
 """
 
 import argparse
 import os
-import random
-import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
 import threading
 import time
 from pathlib import Path
@@ -21,27 +22,25 @@ from pathlib import Path
 import numpy as np
 
 import unrelu
-from common import show
-from unrelu.kernels.threads import owning_the_cores
-from unrelu.placing.attach import Frame, normal_matrices
+from common import best, show, status, timed
 
-PARTS = ("million", "dense", "thousand", "polish", "zarr", "kills")
+MEMORY = "800MB"
 
 
 class Watched:
-    """The most anonymous memory while a block runs, in bytes, beyond what there was before."""
+    """Seconds and the most anonymous memory while a block runs, in bytes beyond what there was before."""
 
     def __enter__(self):
-        self.before = self.most = anonymous()
+        self.before = self.most = anonymous_memory()
         self.ended = threading.Event()
-        self.thread = threading.Thread(target=self._look, daemon=True)
+        self.thread = threading.Thread(target=self._watch, daemon=True)
         self.thread.start()
         self.began = time.perf_counter()
         return self
 
-    def _look(self):
+    def _watch(self):
         while not self.ended.wait(0.01):
-            self.most = max(self.most, anonymous())
+            self.most = max(self.most, anonymous_memory())
 
     def __exit__(self, *_):
         self.seconds = time.perf_counter() - self.began
@@ -50,7 +49,7 @@ class Watched:
         self.extra = self.most - self.before
 
 
-def anonymous():
+def anonymous_memory():
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
@@ -58,12 +57,13 @@ def anonymous():
 
 
 def factor_error(found, U):
+    """Return the error of a factor after the best rotation."""
     left, _, right = np.linalg.svd(found.T.astype(float) @ U)
     return float(np.linalg.norm(found @ (left @ right) - U) / np.linalg.norm(U))
 
 
 class Products(unrelu.Source):
-    """A matrix UUᵀ that is nowhere stored, of which entries from 0 on are seen."""
+    """U Uᵀ computed on request, entries from 0 on observed."""
 
     thread_safe = True
 
@@ -77,294 +77,130 @@ class Products(unrelu.Source):
         return product
 
 
-def bare(oracle, landmarks, rank):
-    """The entries that landmarks ask for, and the products that place a row: nothing else of a call."""
-    n, some = oracle.shape[0], np.arange(landmarks)
-    frame = Frame.of(oracle.U[some], 1e-12)
-    step = (1 << 20) // landmarks
-    began = time.perf_counter()
-    with owning_the_cores():
-        from unrelu.kernels.threads import in_order
-
-        def work(rows, values):
-            seen = ~np.isnan(values)
-            weights, known = seen.astype(float), np.where(seen, values, 0)
-            return normal_matrices(weights, frame.Q)[0, 0, 0] + (known @ frame.Q)[0, 0]
-
-        blocks = [slice(first, min(first + step, n)) for first in range(0, n, step)]
-        for _ in in_order(blocks, lambda rows: oracle.block(some, rows).T, work, threads=True):
-            pass
-    return time.perf_counter() - began
+def least_work(source, landmarks, rank):
+    """Compute the entries of so many columns and, for each row, its right-hand side: the least any method does."""
+    n = source.shape[0]
+    columns = np.arange(landmarks)
+    for first in range(0, n, 5000):
+        block = source.block(np.arange(first, min(first + 5000, n)), columns)
+        np.where(np.isnan(block), 0.0, block) @ source.U[:landmarks, :rank]
 
 
-def million():
+def source(options):
     rows = []
-    unrelu.complete(Products(5000, 10), 10, method="landmarks", rng=0)  # imports, and what is compiled once
+    unrelu.complete(Products(5000, 10), 10, method="landmarks", rng=0)  # imports
     for n in (10**4, 10**5, 10**6):
-        oracle = Products(n, 10)
+        matrix = Products(n // options.shrink, 10)
         with Watched() as watched:
-            found = unrelu.complete(oracle, 10, method="landmarks", rng=0)
-        plain = bare(oracle, 200, 10)
-        rows.append(
-            {
-                "n": n,
-                "seconds": watched.seconds,
-                "of the bare cost": watched.seconds / plain,
-                "factor error": factor_error(found.factor, oracle.U),
-                "% read": 100 * found.entries_read / n**2,
-                "memory GB": watched.extra / 1e9,
-                "verdict": found.verdict.code.value,
-            }
-        )
-    show("an oracle without noise, r = 10", rows, list(rows[0]))
-    exponent = np.log(rows[-1]["seconds"] / rows[0]["seconds"]) / np.log(rows[-1]["n"] / rows[0]["n"])
-    print(f"time grows as n to the {exponent:.2f} from 10⁴ to 10⁶")
+            found = unrelu.complete(matrix, 10, method="landmarks", rng=0)
+        _, _, least = timed(lambda matrix=matrix: least_work(matrix, 200, 10))
+        rows.append({"n": len(matrix.U), "s": watched.seconds, "over least work": watched.seconds / least,
+                     "factor error": factor_error(found.factor, matrix.U),
+                     "% read": 100 * found.entries_read / len(matrix.U) ** 2, "memory GB": watched.extra / 1e9,
+                     "status": status(found)})  # fmt: skip
+    show("U Uᵀ on request, exact, r = 10", rows)
+    exponent = np.log(rows[-1]["s"] / rows[0]["s"]) / np.log(rows[-1]["n"] / rows[0]["n"])
+    print(f"seconds grow as n to the {exponent:.2f}")
 
 
-def planted(n, rank, sigma, dtype=np.float64):
-    """UUᵀ with noise that is the same on both sides of the diagonal; entries from 0 on are seen."""
+def planted_by_bands(n, rank, sigma, dtype=np.float64):
+    """Return a factor and U Uᵀ with symmetric noise, entries from 0 on observed, without temporaries of its size."""
     rng = np.random.default_rng(0)
     U = rng.standard_normal((n, rank))
     X = np.empty((n, n), dtype)
-    for first in range(0, n, 500):
-        rows = slice(first, min(first + 500, n))
-        X[rows, first:] = U[rows] @ U[first:].T
-        if sigma:
-            X[rows, first:] += sigma * rng.standard_normal((rows.stop - first, n - first)).astype(dtype)
-    for first in range(0, n, 500):
-        rows = slice(first, min(first + 500, n))
-        X[rows.stop :, rows] = X[rows, rows.stop :].T
-        own = X[rows, rows]
-        X[rows, rows] = np.triu(own) + np.triu(own, 1).T
-    for first in range(0, n, 500):
-        part = X[first : first + 500]
-        part[part < 0] = np.nan
+    bands = [slice(first, min(first + 500, n)) for first in range(0, n, 500)]
+    for band in bands:
+        rest = slice(band.start, n)
+        X[band, rest] = U[band] @ U[rest].T
+        X[band, rest] += sigma * rng.standard_normal(X[band, rest].shape).astype(dtype)
+        X[band, band] = np.triu(X[band, band]) + np.triu(X[band, band], 1).T
+        X[band.stop :, band] = X[band, band.stop :].T
+    for band in bands:
+        X[band][X[band] < 0] = np.nan
     return U, X
 
 
-def median_scan(X):
-    times = []
-    for _ in range(7):
-        began = time.perf_counter()
-        np.isnan(X).sum()
-        times.append(time.perf_counter() - began)
-    return float(np.median(times))
-
-
-def dense(full=False):
+def dense(options):
     rows = []
-    unrelu.complete(planted(600, 5, 0.1)[1], 5, rng=0)
+    unrelu.complete(planted_by_bands(600, 5, 0.1)[1], 5, rng=0)  # imports
     for n in (10_000, 20_000):
-        for sigma in (0.0, 0.1):
-            U, X = planted(n, 20, sigma)
-            scan = median_scan(X)
+        for sigma in (0.0, 0.1, 0.5):
+            U, X = planted_by_bands(n // options.shrink, 20, sigma)
+            scan = best(lambda X=X: np.isnan(X).sum())
             with Watched() as watched:
                 found = unrelu.complete(X, 20, rng=0)
-            row = {
-                "n": n,
-                "σ": sigma,
-                "isnan s": scan,
-                "auto s": watched.seconds,
-                "times isnan": watched.seconds / scan,
-                "memory beyond X %": 100 * watched.extra / X.nbytes,
-                "factor error": factor_error(found.factor, U),
-                "verdict": found.verdict.code.value,
-            }
-            if full and sigma and n == 10_000:
-                began = time.perf_counter()
-                whole = unrelu.complete(X, 20, start=U, rng=0)
-                row |= {"full fit s": time.perf_counter() - began}
-                row |= {"over full fit": row["factor error"] / factor_error(whole.factor, U)}
+            row = {"n": len(X), "σ": sigma, "isnan s": scan, "s": watched.seconds, "over isnan": watched.seconds / scan,
+                   "memory / X": watched.extra / X.nbytes, "factor error": factor_error(found.factor, U),
+                   "status": status(found)}  # fmt: skip
+            if options.full and sigma:
+                whole, _, wall = timed(lambda X=X, U=U: unrelu.complete(X, 20, start=U, rng=0))
+                row |= {"full fit s": wall, "error / full": row["factor error"] / factor_error(whole.factor, U)}
             rows.append(row)
-            show("dense in memory, r = 20, auto", rows[-1:], list(row))
-    show("dense in memory, r = 20, auto", rows, list(dict.fromkeys(name for row in rows for name in row)))
+            show("latest:", rows[-1:])
+    show("in memory, r = 20, auto", rows)
 
 
-FIRST_RELEASE = "6ca6d5e"
-OF_FIRST_ORDER = ("gradient-descent", "scaled-gd", "pam", "momentum-pam")
-# What is timed in every version: the quickest of nine calls, three at each tolerance, whose error is 1e-8 or less.
-TIMED = """
-    import sys, time, warnings, numpy as np, unrelu
-    warnings.simplefilter("ignore")
-    U = np.random.default_rng(0).standard_normal((1000, 20))
-    M = U @ U.T
-    X = np.where(M >= 0, M, np.nan)
-    unrelu.complete(X[:200, :200], 5, rng=0)
-    for name in sys.argv[1:]:
-        best = error = float("inf")
-        for tol in (None,) * 3 if name == "auto" else (1e-8, 1e-9, 1e-10):
-            for _ in range(3):
-                began = time.perf_counter()
-                found = unrelu.complete(X, 20, method=name, tol=tol, rng=0)
-                took = time.perf_counter() - began
-                off = float(np.linalg.norm(found.matrix() - M) / np.linalg.norm(M))
-                if off <= 1e-8 and took < best:
-                    best, error = took, off
-        print(name, best, error)
-"""
+def zarr(options):
+    import zarr as library
 
-
-def thousand():
-    root = Path(__file__).parent.parent
-
-    def timed(source, names):
-        about = {**os.environ, "PYTHONPATH": str(source)}
-        command = [sys.executable, "-c", textwrap.dedent(TIMED), *names]
-        lines = subprocess.run(command, env=about, check=True, capture_output=True, text=True).stdout.split("\n")
-        return {name: (float(took), float(error)) for name, took, error in (line.split() for line in lines if line)}
-
+    n = 30_000 // options.shrink
     with tempfile.TemporaryDirectory() as folder:
-        release = f"{folder}/release"
-        subprocess.run(["git", "-C", root, "worktree", "add", "-q", "--detach", release, FIRST_RELEASE], check=True)
-        try:
-            before = timed(f"{release}/src", OF_FIRST_ORDER)
-        finally:
-            subprocess.run(["git", "-C", root, "worktree", "remove", "--force", release], check=True)
-    now = timed(root / "src", ("auto", *OF_FIRST_ORDER))
-    own = now["auto"][0]
-    rows = [
-        {"version": version, "method": name, "seconds": took, "error": error, "times auto": took / own}
-        for version, found in (("today", now), (FIRST_RELEASE, before))
-        for name, (took, error) in found.items()
-    ]
-    show("n = 1000, r = 20, whole calls to an error of 1e-8; PyPI peers: benchmarks/peers.py", rows, list(rows[0]))
-
-
-def polish(full=False, sigmas=(0.01, 0.5)):
-    rows = []
-    for sigma in sigmas:
-        U, X = planted(20_000, 10, sigma)
-        with Watched() as watched:
-            found = unrelu.complete(X, 10, rng=0)
-        row = {"n": 20_000, "r": 10, "σ": sigma, "seconds": watched.seconds}
-        row["factor error"] = factor_error(found.factor, U)
-        if full:
-            began = time.perf_counter()
-            # As auto goes about small matrices; at σ = 0.5 from the truth, which takes less time than any other start.
-            how = dict(method=unrelu.Auto()) if sigma < 0.1 else dict(start=U)
-            whole = unrelu.complete(X, 10, rng=0, **how)
-            row["full fit s"] = time.perf_counter() - began
-            row["over full fit"] = row["factor error"] / factor_error(whole.factor, U)
-            row["share of its time"] = row["seconds"] / row["full fit s"]
-        rows.append(row)
-        show("landmarks and polish beside a fit to all entries", rows, list(row))
-
-
-def zarr_store(n=30_000, rank=20, sigma=0.1):
-    import zarr
-
-    path = Path(tempfile.gettempdir()) / f"unrelu-scale-{n}.zarr"
-    U = np.random.default_rng(0).standard_normal((n, rank))
-    if not (path / "done").exists():
-        U, X = planted(n, rank, sigma, np.float32)
-        array = zarr.create_array(store=str(path), shape=(n, n), dtype="float32", overwrite=True)
+        U, X = planted_by_bands(n, 20, 0.1, np.float32)
+        array = library.create_array(store=f"{folder}/X.zarr", shape=(n, n), dtype="float32")
         array[:] = X
-        (path / "done").touch()
-    return zarr.open_array(str(path), mode="r"), U
+        del X
+        bands = range(0, n, array.chunks[0])
+        reading = best(lambda: [array[first : first + array.chunks[0]].size for first in bands], 3)
+        with Watched() as watched:
+            found = unrelu.complete(array, 20, peak_memory=MEMORY, rng=0)
+    row = {"n": n, "GB": array.nbytes / 1e9, "chunks": str(array.chunks), "reading s": reading, "s": watched.seconds,
+           "over reading": watched.seconds / reading, "memory MB": watched.most / 1e6,
+           "factor error": factor_error(found.factor, U), "status": status(found)}  # fmt: skip
+    show(f"zarr, float32, r = 20, σ = 0.1, peak_memory = {MEMORY}", [row])
 
 
-def read_all(array):
-    from concurrent.futures import ThreadPoolExecutor
+def dask(options):
+    import dask.array as da
+    from distributed import Client, LocalCluster
 
-    height, width = array.chunks
-    n = array.shape[0]
-    places = [
-        (slice(a, min(a + height, n)), slice(b, min(b + width, n)))
-        for a in range(0, n, height)
-        for b in range(0, n, width)
-    ]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for _ in pool.map(lambda place: array[place].size, places):
-            pass
-
-
-def zarr():
-    from unrelu.data.zarr_source import ZarrSource
-    from unrelu.scale.blocks import Asked, Data
-    from unrelu.scale.options import side_for
-    from unrelu.scale.passes import look
-
-    array, U = zarr_store()
-    read_all(array)  # into the system's memory
-    times = []
-    for _ in range(3):
-        began = time.perf_counter()
-        read_all(array)
-        times.append(time.perf_counter() - began)
-    reading = float(np.median(times))
-    with Watched() as watched:
-        found = unrelu.complete(array, 20, peak_memory="800MB", rng=0)
-    data = Data(ZarrSource(array), 1.0, 0.0)
-    V = found.factor.astype(float)
-    began = time.perf_counter()
-    look(data, (V, V), Asked(found.sigma, gradient=True), side_for(data, 20, 800_000_000))
-    one_pass = time.perf_counter() - began
-    row = {
-        "n": array.shape[0],
-        "GB": array.nbytes / 1e9,
-        "chunks": str(array.chunks),
-        "reading s": reading,
-        "a pass s": one_pass,
-        "pass at % of reading": 100 * reading / one_pass,
-        "whole call s": watched.seconds,
-        "memory MB": watched.most / 1e6,
-        "factor error": factor_error(found.factor, U),
-        "verdict": found.verdict.code.value,
-    }
-    show("out of core: zarr, float32, r = 20, σ = 0.1, peak_memory = 800MB", [row], list(row))
+    n = 20_000 // options.shrink
+    U, X = planted_by_bands(n, 20, 0.1, np.float32)
+    rows = []
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster,
+        Client(cluster) as client,
+    ):
+        lazy = client.persist(da.from_array(X, chunks=max(1, n // 10)))
+        calls = {"landmarks": {}, "gauss-newton": {"start": U, "max_iter": 5}}
+        for method, more in calls.items():
+            call = dict(method=method, rng=0, **more)
+            own, _, here = timed(lambda call=call: unrelu.complete(X, 20, **call))
+            other, _, there = timed(lambda call=call: unrelu.complete(lazy, 20, **call))
+            apart = float(np.abs(own.entries(*np.indices((50, 50))) - other.entries(*np.indices((50, 50)))).max())
+            rows.append({"method": method, "n": n, "threads s": here, "dask s": there, "ratio": there / here,
+                         "largest difference": apart, "status": status(other)})  # fmt: skip
+    show(f"dask: two workers beside threads of one process, r = 20, σ = 0.1, {os.cpu_count()} cores", rows)
 
 
-SCRIPT = """
-    import sys, numpy as np, unrelu
-    X = np.load(sys.argv[1], mmap_mode="r")
-    found = unrelu.complete(X, 10, method="landmarks", rng=1, checkpoint=sys.argv[2], peak_memory="200MB")
-    found.save(sys.argv[3])
-"""
-
-
-def kills():
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
-        _, X = planted(8000, 10, 0.2)
-        np.save(folder / "X.npy", X)
-        (folder / "run.py").write_text(textwrap.dedent(SCRIPT))
-
-        def command(name):
-            return [sys.executable, "run.py", "X.npy", f"{name}.ckpt.npz", f"{name}.npz"]
-
-        began = time.perf_counter()
-        subprocess.run(command("whole"), cwd=folder, check=True)
-        whole, rng = time.perf_counter() - began, random.Random(0)
-        one, rows = unrelu.Completion.load(folder / "whole.npz").factor, []
-        for number in range(10):
-            name, moment = f"run{number}", rng.uniform(0.1, 0.95) * whole
-            running = subprocess.Popen(command(name), cwd=folder)
-            time.sleep(moment)
-            running.send_signal(signal.SIGKILL)
-            running.wait()
-            kept = (folder / f"{name}.ckpt.npz").exists()
-            subprocess.run(command(name), cwd=folder, check=True)
-            other = unrelu.Completion.load(folder / f"{name}.npz").factor
-            largest = float(np.abs(one - other).max())
-            rows.append({"killed after s": moment, "checkpoint": kept, "largest difference": largest})
-        show(f"ten kills of a run of {whole:.1f} s, each continued", rows, list(rows[0]))
+PARTS = {"source": source, "dense": dense, "zarr": zarr, "dask": dask}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, "full", []], default=[])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", help=", ".join(PARTS))
+    parser.add_argument("--shrink", type=int, default=1, help="divide sizes by this")
+    parser.add_argument("--full", action="store_true", help="also fits to all entries")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    parts = [part for part in asked.parts if part != "full"] or list(PARTS)
-    full = "full" in asked.parts
-    if asked.alone:
-        for part in parts:
-            more = {"full": full} if part in ("dense", "polish") else {}
-            globals()[part](**more)
-        return
-    for part in parts:
-        names = [part, *(["full"] if full else [])]
-        subprocess.run([sys.executable, __file__, *names, "--alone"], check=True)
+    options = parser.parse_args()
+    for part in options.parts or PARTS:
+        if part not in PARTS:
+            parser.error(f"no part {part!r}; parts are {', '.join(PARTS)}")
+        if options.alone:
+            PARTS[part](options)
+            continue
+        full = ["--full"] if options.full else []
+        command = [sys.executable, __file__, part, "--alone", "--shrink", str(options.shrink), *full]
+        subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from statistics import median
 
 import numpy as np
 
-from common import best, censored, normalised, passes, planted, show, versions
+from common import best, censored, normalised, passes, planted, show, timed, versions
 
 HERE = Path(__file__).parent.parent / "src"
 LOSSES = ("observed", "one-sided", "censored", "huber")
@@ -34,9 +34,10 @@ LOSSES = ("observed", "one-sided", "censored", "huber")
 def measure_passes(n, rank, loss):
     X = censored(planted(n, rank)[1])
     Z, U = np.nan_to_num(X), np.random.default_rng(1).standard_normal((n, rank))
-    repeats = max(1, 200_000 // n**2)
 
     def seconds(call):
+        call()
+        repeats = max(1, int(0.02 / timed(call)[2]))  # so many take 20 ms
         return best(lambda: [call() for _ in range(repeats)], 5, clock()) / repeats
 
     found = {name: seconds(call) for name, call in passes(X, rank, loss).items()}

@@ -6,8 +6,8 @@
 
 Prints seconds of a pass for value and gradient over those of one read of the matrix at the speed of a copy, with
 products in full single precision and to a thousandth, and the error of the gradient beside double precision; the same
-of a curvature product; then seconds and errors of Gauss-Newton from the tailored start, of landmarks with a polishing pass,
-and of a solve in double precision. Rank 20.
+of a curvature product; then seconds and errors of Gauss-Newton from the tailored start, of landmarks with a polishing
+pass, and of a solve in double precision. Rank 20.
 """
 
 import argparse

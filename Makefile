@@ -1,7 +1,8 @@
-.PHONY: demo test slow check bench picture pages reproduction soak soak-edge soak-real
+.PHONY: demo test frozen golden oracle slow check bench bench-beside picture reproduction soak
 
 SECONDS ?= 3600
 SEED ?= 0
+ORACLE ?= build/oracle
 
 demo:
 	unrelu demo
@@ -9,40 +10,47 @@ demo:
 test:
 	pytest
 
+frozen:
+	pytest tests/_old src/unrelu/_old
+
 slow:
-	pytest -m slow
+	pytest -m slow tests tests/_old
+
+# Same, better, worse, changed, slower than 6936f05, instance by instance.
+golden:
+	python -m tests.golden
+
+# 6936f05 itself in an environment of its own: `python -m tests.golden.oracle NAME` answers an instance by it.
+oracle:
+	rm -rf $(ORACLE) build/oracle-source && mkdir -p build/oracle-source
+	git archive 6936f05 | tar x -C build/oracle-source
+	python3 -m venv $(ORACLE)
+	$(ORACLE)/bin/pip install -q './build/oracle-source[pandas,excel,parquet,structures,zarr,dask,sdp]'
 
 check:
 	ruff check .
 	ruff format --check .
+	lint-imports
 	mypy
 
 bench:
-	python benchmarks/foundation.py
-	python benchmarks/methods.py
+	python benchmarks/beside.py
 	python benchmarks/peers.py
-	python benchmarks/error_bars.py
+	python benchmarks/real.py
+	python benchmarks/tables.py
+	python benchmarks/distances.py large peers noise
+
+# Beside an older version: make bench-beside OTHER=path/to/python, of an environment with its wheel, or a src folder.
+bench-beside:
+	python benchmarks/beside.py --beside $(OTHER)
 
 picture:
 	unrelu demo -o build/demo && cp build/demo/completed.png docs/images/completed.png
 	python examples/real_data.py -o docs/images
 
-soak:
-	python -m soak --seconds $(SECONDS) --seed $(SEED)
-
-# Distances at the edge of fixing their points; takes hours.
-soak-edge:
-	python -m soak --seconds 86400 --count 500 --seed $(SEED) --kind edge-plane --kind edge-chain \
-		--kind edge-clusters --kind edge-slab --kind edge-wrong
-
-# Random cuts of real data beside simple filling; takes about an hour.
-soak-real:
-	cd benchmarks && python soak_real.py --count 200
-
-# What the page prints today, into the page.
-pages:
-	python tests/pages.py docs/real-data.md
-
 # The full run that is kept in docs/reproduction; what is there already is not run again. Hours.
 reproduction:
 	unrelu reproduce all -o docs/reproduction
+
+soak:
+	python -m soak --seconds $(SECONDS) --seed $(SEED)

@@ -4,23 +4,23 @@ from importlib.util import find_spec
 
 NEEDS = {
     "torch": [
-        "src/unrelu/kernels/device/arrays.py",
-        "src/unrelu/kernels/device/feed.py",
-        "src/unrelu/kernels/device/kernel.py",
-        "src/unrelu/kernels/device/operands.py",
-        "src/unrelu/kernels/device/plain.py",
-        "src/unrelu/kernels/device/undisturbed.py",
-        "src/unrelu/scale/engines/torch.py",
-        "src/unrelu/results/tensors.py",
-        "src/unrelu/data/tensor_source.py",
+        "src/unrelu/_old/kernels/device/arrays.py",
+        "src/unrelu/_old/kernels/device/feed.py",
+        "src/unrelu/_old/kernels/device/kernel.py",
+        "src/unrelu/_old/kernels/device/operands.py",
+        "src/unrelu/_old/kernels/device/plain.py",
+        "src/unrelu/_old/kernels/device/undisturbed.py",
+        "src/unrelu/_old/scale/engines/torch.py",
+        "src/unrelu/_old/results/tensors.py",
+        "src/unrelu/_old/data/tensor_source.py",
     ],
     "triton": [
-        "src/unrelu/kernels/device/fused.py",
-        "src/unrelu/kernels/device/fused_look.py",
-        "src/unrelu/kernels/device/fused_parts.py",
-        "src/unrelu/kernels/device/fused_passes.py",
-        "tests/kernels/fused_cases.py",
-        "tests/kernels/test_fused.py",
+        "src/unrelu/_old/kernels/device/fused.py",
+        "src/unrelu/_old/kernels/device/fused_look.py",
+        "src/unrelu/_old/kernels/device/fused_parts.py",
+        "src/unrelu/_old/kernels/device/fused_passes.py",
+        "tests/_old/kernels/fused_cases.py",
+        "tests/_old/kernels/test_fused.py",
     ],
 }
 

@@ -20,9 +20,7 @@ from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
 import unrelu
-from unrelu.data.planted import chain, within
-from unrelu.io.positions import write_positions
-from unrelu.show.plots import save_figure
+from unrelu.datasets import chain, within
 
 LOOSE = "#d55e00"
 
@@ -98,10 +96,10 @@ def main(arguments: list[str] | None = None) -> dict[float, tuple[int, float]]:
     options = parser.parse_args(arguments)
     truth = chain(120 if options.quick else 300, rng=0)
     folds = {cutoff: fold(truth, cutoff) for cutoff in (8.0, 5.4)}
-    save_figure(draw(truth, folds), options.output, dpi=60 if options.quick else 110)
-    completion, found, _ = folds[8.0]
-    trace = options.output.with_suffix(".pdb")
-    write_positions(trace, found, determinacy=completion.determinacy, standard_errors=completion.standard_errors)
+    draw(truth, folds).savefig(options.output, dpi=60 if options.quick else 110)
+    trace = options.output.with_suffix(".xyz")
+    found = folds[8.0][1]
+    np.savetxt(trace, found, fmt="C %.3f %.3f %.3f", header=f"{len(found)}\nfolded chain", comments="")
     print(f"wrote {options.output} and {trace}")
     return {cutoff: (int(done.determined.sum()), error) for cutoff, (done, _, error) in folds.items()}
 

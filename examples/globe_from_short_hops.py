@@ -24,7 +24,6 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 import unrelu
-from unrelu.show.plots import save_figure
 
 EARTH, FOOT = 6371.0, 0.0003048  # kilometres
 # Colours that stay apart for every kind of colour vision (Okabe and Ito), on black.
@@ -194,9 +193,8 @@ def main(arguments: list[str] | None = None) -> dict[str, float]:
     print(f"{int(sure.sum())} airports are determined by the hops; not: {', '.join(names_of(places, ~sure)) or 'none'}")
     print(f"largest error {readable(off.max())}, median {readable(np.median(off))}")
     print(f"the earth is round: radius {radius.mean():.1f} km, give or take {radius.std():.1f} km of hills")
-    save_figure(
-        draw(places, pairs, longest, globe, sure, float(off.max())), options.output, dpi=60 if options.quick else 130
-    )
+    figure = draw(places, pairs, longest, globe, sure, float(off.max()))
+    figure.savefig(options.output, dpi=60 if options.quick else 130)
     print(f"wrote {options.output}")
     return {"determined": float(sure.mean()), "error": float(off.max()), "radius": float(radius.mean())}
 

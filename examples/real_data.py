@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 from sklearn.datasets import load_breast_cancer, load_wine
 
 import unrelu
-from unrelu.show.plots import save_figure
 
 SEEN, FORECAST, TRUTH = "#999999", "#0072b2", "#d55e00"
 CUT_OFF, QUANTILE, HEARD = 0.3, 0.2, -85.0
@@ -174,7 +173,7 @@ def main(arguments: list[str] | None = None) -> dict[str, float]:
     for draw in (similarity, wine, radio):
         figure, shares[draw.__name__] = draw(options.quick)
         path = options.output / f"{draw.__name__}.png"
-        save_figure(figure, path, dpi=60 if options.quick else 100)
+        figure.savefig(path, dpi=60 if options.quick else 100)
         print(f"  wrote {path}")
     return shares
 

@@ -90,7 +90,7 @@ def sparse_plane(rng: np.random.Generator) -> tuple[Floats, float]:
 
 def folded_chain(rng: np.random.Generator) -> tuple[Floats, float]:
     """A chain with steps of 3.8 in a ball, no two points closer than 3, and contacts up to 6 to 8."""
-    from unrelu.data.planted import chain
+    from unrelu.datasets import chain
 
     return chain(int(rng.choice([40, 60, 80, 120, 300], p=[0.3, 0.25, 0.2, 0.2, 0.05])), rng=rng), rng.uniform(6, 8)
 

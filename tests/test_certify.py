@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import unrelu
-from unrelu.base.errors import CompletionWarning, InputError
+from unrelu import CompletionWarning, InputError
 
 GENERIC = ("proved", "generic")
 SEEDS = st.integers(0, 2**32 - 1)

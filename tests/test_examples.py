@@ -46,7 +46,7 @@ def test_the_chain_is_found_where_it_is_determined(tmp_path):
     assert fewer < 120
     assert error < 1e-6
     assert (tmp_path / "chain.png").stat().st_size > 10_000
-    assert (tmp_path / "chain.pdb").read_text().count("\nATOM") == 120
+    assert (tmp_path / "chain.xyz").read_text().count("\nC ") == 120
 
 
 def test_real_data_are_forecast_and_drawn(tmp_path, capsys):

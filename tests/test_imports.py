@@ -34,7 +34,7 @@ def test_no_signal_handler_is_installed():
 
 
 def test_the_module_is_an_ordinary_one():
-    code = "import types, unrelu, unrelu.loop; print(type(unrelu) is type(unrelu.loop) is types.ModuleType)"
+    code = "import types, unrelu, unrelu.datasets; print(type(unrelu) is type(unrelu.datasets) is types.ModuleType)"
     assert printed(code) == "True"
 
 

@@ -7,20 +7,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unrelu.auto.rehearsed import Rehearsal
-    from unrelu.auto.strategy import Auto, Strategy
-    from unrelu.base.errors import CompletionWarning, InputError
-    from unrelu.data.dask_source import DaskSource
-    from unrelu.data.limits import Limits
-    from unrelu.data.source import Source
-    from unrelu.data.zarr_source import ZarrSource
-    from unrelu.distances.edges import EdgeList
-    from unrelu.estimators.distances import DistanceCompleter
-    from unrelu.estimators.psd import PSDCompleter
-    from unrelu.estimators.table import TableCompleter
-    from unrelu.io.edges import edges
-    from unrelu.loop.history import History, Record, Stop, Verdict
-    from unrelu.loop.stopping import (
+    from unrelu._old.auto.rehearsed import Rehearsal
+    from unrelu._old.auto.strategy import Auto, Strategy
+    from unrelu._old.base.errors import CompletionWarning, InputError
+    from unrelu._old.certify import certify
+    from unrelu._old.certify_rectangular import certify_rectangular
+    from unrelu._old.compare import compare
+    from unrelu._old.complete import complete
+    from unrelu._old.complete_distances import complete_distances
+    from unrelu._old.complete_rectangular import complete_rectangular
+    from unrelu._old.complete_table import complete_table
+    from unrelu._old.data.dask_source import DaskSource
+    from unrelu._old.data.limits import Limits
+    from unrelu._old.data.source import Source
+    from unrelu._old.data.zarr_source import ZarrSource
+    from unrelu._old.diagnose import diagnose
+    from unrelu._old.distances.edges import EdgeList
+    from unrelu._old.estimators.distances import DistanceCompleter
+    from unrelu._old.estimators.psd import PSDCompleter
+    from unrelu._old.estimators.table import TableCompleter
+    from unrelu._old.io.edges import edges
+    from unrelu._old.loop.history import History, Record, Stop, Verdict
+    from unrelu._old.loop.stopping import (
         DetailBelow,
         GradientNormBelow,
         MaxIterations,
@@ -29,20 +37,32 @@ if TYPE_CHECKING:
         RelativeGradientNormBelow,
         Stagnation,
     )
-    from unrelu.model.detection import DetectionCurve
-    from unrelu.model.factors import Factors, Symmetric, TwoSided
-    from unrelu.model.losses import Censored, Detected, Loss, Observed, OneSided
-    from unrelu.results.certificate import Certificate
-    from unrelu.results.comparison import Comparison
-    from unrelu.results.completion import Completion
-    from unrelu.results.diagnosis import Diagnosis
-    from unrelu.results.distances import DistanceCompletion
-    from unrelu.results.rectangular import RectangularCompletion
-    from unrelu.results.table import TableCompletion
-    from unrelu.results.table_certificate import TableCertificate
-    from unrelu.scale.options import Landmarks
-    from unrelu.solvers import ADMM, GNMR, PAM, SDP, Direct, GaussNewton, GradientDescent, MomentumPAM, ScaledGD, Solver
-    from unrelu.starts import (
+    from unrelu._old.model.detection import DetectionCurve
+    from unrelu._old.model.factors import Factors, Symmetric, TwoSided
+    from unrelu._old.model.losses import Censored, Detected, Loss, Observed, OneSided
+    from unrelu._old.rehearse import rehearse
+    from unrelu._old.results.certificate import Certificate
+    from unrelu._old.results.comparison import Comparison
+    from unrelu._old.results.completion import Completion
+    from unrelu._old.results.diagnosis import Diagnosis
+    from unrelu._old.results.distances import DistanceCompletion
+    from unrelu._old.results.rectangular import RectangularCompletion
+    from unrelu._old.results.table import TableCompletion
+    from unrelu._old.results.table_certificate import TableCertificate
+    from unrelu._old.scale.options import Landmarks
+    from unrelu._old.solvers import (
+        ADMM,
+        GNMR,
+        PAM,
+        SDP,
+        Direct,
+        GaussNewton,
+        GradientDescent,
+        MomentumPAM,
+        ScaledGD,
+        Solver,
+    )
+    from unrelu._old.starts import (
         Clique,
         Gaussian,
         RandomFill,
@@ -54,8 +74,8 @@ if TYPE_CHECKING:
         Start,
         Tailored,
     )
-    from unrelu.uncertainty.error_bars import ErrorBars
-    from unrelu.uncertainty.noise import Noise
+    from unrelu._old.uncertainty.error_bars import ErrorBars
+    from unrelu._old.uncertainty.noise import Noise
 
 __version__ = "0.1.0"
 
@@ -136,79 +156,67 @@ __all__ = [
     "rehearse",
 ]
 
-# Names and modules that are loaded when they are first used.
-_HOMES = {
-    "ADMM": "unrelu.solvers",
-    "GNMR": "unrelu.solvers",
-    "PAM": "unrelu.solvers",
-    "SDP": "unrelu.solvers",
-    "Auto": "unrelu.auto.strategy",
-    "Censored": "unrelu.model.losses",
-    "Certificate": "unrelu.results.certificate",
-    "Clique": "unrelu.starts",
-    "Comparison": "unrelu.results.comparison",
-    "Completion": "unrelu.results.completion",
-    "CompletionWarning": "unrelu.base.errors",
-    "DaskSource": "unrelu.data.dask_source",
-    "DetailBelow": "unrelu.loop.stopping",
-    "Detected": "unrelu.model.losses",
-    "DetectionCurve": "unrelu.model.detection",
-    "Diagnosis": "unrelu.results.diagnosis",
-    "Direct": "unrelu.solvers",
-    "DistanceCompleter": "unrelu.estimators.distances",
-    "DistanceCompletion": "unrelu.results.distances",
-    "EdgeList": "unrelu.distances.edges",
-    "ErrorBars": "unrelu.uncertainty.error_bars",
-    "Factors": "unrelu.model.factors",
-    "GaussNewton": "unrelu.solvers",
-    "Gaussian": "unrelu.starts",
-    "GradientDescent": "unrelu.solvers",
-    "GradientNormBelow": "unrelu.loop.stopping",
-    "History": "unrelu.loop.history",
-    "InputError": "unrelu.base.errors",
-    "Landmarks": "unrelu.scale.options",
-    "Limits": "unrelu.data.limits",
-    "Loss": "unrelu.model.losses",
-    "MaxIterations": "unrelu.loop.stopping",
-    "MaxSeconds": "unrelu.loop.stopping",
-    "MomentumPAM": "unrelu.solvers",
-    "Noise": "unrelu.uncertainty.noise",
-    "ObjectiveBelow": "unrelu.loop.stopping",
-    "Observed": "unrelu.model.losses",
-    "OneSided": "unrelu.model.losses",
-    "PSDCompleter": "unrelu.estimators.psd",
-    "RandomFill": "unrelu.starts",
-    "RandomImputation": "unrelu.starts",
-    "RandomSpectral": "unrelu.starts",
-    "RankIncreasing": "unrelu.starts",
-    "Record": "unrelu.loop.history",
-    "RectangularCompletion": "unrelu.results.rectangular",
-    "Rehearsal": "unrelu.auto.rehearsed",
-    "RelativeGradientNormBelow": "unrelu.loop.stopping",
-    "ScaledGD": "unrelu.solvers",
-    "Shrinking": "unrelu.starts",
-    "Solver": "unrelu.solvers",
-    "Source": "unrelu.data.source",
-    "Spectral": "unrelu.starts",
-    "Stagnation": "unrelu.loop.stopping",
-    "Start": "unrelu.starts",
-    "Stop": "unrelu.loop.history",
-    "Strategy": "unrelu.auto.strategy",
-    "Symmetric": "unrelu.model.factors",
-    "TableCertificate": "unrelu.results.table_certificate",
-    "TableCompleter": "unrelu.estimators.table",
-    "TableCompletion": "unrelu.results.table",
-    "Tailored": "unrelu.starts",
-    "TwoSided": "unrelu.model.factors",
-    "Verdict": "unrelu.loop.history",
-    "ZarrSource": "unrelu.data.zarr_source",
-    "edges": "unrelu.io.edges",
+# Where the names are defined; modules are imported when a name is first used.
+_MEMBERS = {
+    "unrelu._old.auto.rehearsed": "Rehearsal",
+    "unrelu._old.auto.strategy": "Auto Strategy",
+    "unrelu._old.base.errors": "CompletionWarning InputError",
+    "unrelu._old.certify": "certify",
+    "unrelu._old.certify_rectangular": "certify_rectangular",
+    "unrelu._old.compare": "compare",
+    "unrelu._old.complete": "complete",
+    "unrelu._old.complete_distances": "complete_distances",
+    "unrelu._old.complete_rectangular": "complete_rectangular",
+    "unrelu._old.complete_table": "complete_table",
+    "unrelu._old.data.dask_source": "DaskSource",
+    "unrelu._old.data.limits": "Limits",
+    "unrelu._old.data.source": "Source",
+    "unrelu._old.data.zarr_source": "ZarrSource",
+    "unrelu._old.diagnose": "diagnose",
+    "unrelu._old.distances.edges": "EdgeList",
+    "unrelu._old.estimators.distances": "DistanceCompleter",
+    "unrelu._old.estimators.psd": "PSDCompleter",
+    "unrelu._old.estimators.table": "TableCompleter",
+    "unrelu._old.io.edges": "edges",
+    "unrelu._old.loop.history": "History Record Stop Verdict",
+    "unrelu._old.loop.stopping": "DetailBelow GradientNormBelow MaxIterations "
+    "MaxSeconds ObjectiveBelow RelativeGradientNormBelow Stagnation",
+    "unrelu._old.model.detection": "DetectionCurve",
+    "unrelu._old.model.factors": "Factors Symmetric TwoSided",
+    "unrelu._old.model.losses": "Censored Detected Loss Observed OneSided",
+    "unrelu._old.rehearse": "rehearse",
+    "unrelu._old.results.certificate": "Certificate",
+    "unrelu._old.results.comparison": "Comparison",
+    "unrelu._old.results.completion": "Completion",
+    "unrelu._old.results.diagnosis": "Diagnosis",
+    "unrelu._old.results.distances": "DistanceCompletion",
+    "unrelu._old.results.rectangular": "RectangularCompletion",
+    "unrelu._old.results.table": "TableCompletion",
+    "unrelu._old.results.table_certificate": "TableCertificate",
+    "unrelu._old.scale.options": "Landmarks",
+    "unrelu._old.solvers": "ADMM GNMR PAM SDP Direct GaussNewton GradientDescent MomentumPAM ScaledGD Solver",
+    "unrelu._old.starts": "Clique Gaussian RandomFill RandomImputation RandomSpectral "
+    "RankIncreasing Shrinking Spectral Start Tailored",
+    "unrelu._old.uncertainty.error_bars": "ErrorBars",
+    "unrelu._old.uncertainty.noise": "Noise",
 }
 _MODULES = {
-    "datasets": "unrelu.data.planted",
-    "plots": "unrelu.show.plots",
-    "sampling": "unrelu.data.sampling",
+    "data": "unrelu._old.data",
+    "experiments": "unrelu._old.experiments",
+    "io": "unrelu._old.io",
+    "kernels": "unrelu._old.kernels",
+    "loop": "unrelu._old.loop",
+    "model": "unrelu._old.model",
+    "plots": "unrelu._old.show.plots",
+    "problems": "unrelu._old.problems",
+    "proofs": "unrelu._old.proofs",
+    "results": "unrelu._old.results",
+    "sampling": "unrelu._old.data.sampling",
+    "solvers": "unrelu._old.solvers",
+    "starts": "unrelu._old.starts",
+    "theory": "unrelu._old.theory",
 }
+_HOMES = {name: module for module, names in _MEMBERS.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
@@ -216,6 +224,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOMES[name]), name)
     elif name in _MODULES:
         value = import_module(_MODULES[name])
+    elif name == "datasets":
+        value = import_module("unrelu.datasets")
     else:
         raise AttributeError(f"module 'unrelu' has no attribute {name!r}")
     globals()[name] = value
@@ -223,16 +233,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
-
-
-# Each of these functions has the name of the module that it is in, which would take its place if it were loaded later.
-from unrelu.certify import certify  # noqa: E402
-from unrelu.certify_rectangular import certify_rectangular  # noqa: E402
-from unrelu.compare import compare  # noqa: E402
-from unrelu.complete import complete  # noqa: E402
-from unrelu.complete_distances import complete_distances  # noqa: E402
-from unrelu.complete_rectangular import complete_rectangular  # noqa: E402
-from unrelu.complete_table import complete_table  # noqa: E402
-from unrelu.diagnose import diagnose  # noqa: E402
-from unrelu.rehearse import rehearse  # noqa: E402
+    return sorted({*globals(), *__all__, *_MODULES, "datasets"})

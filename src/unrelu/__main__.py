@@ -17,8 +17,8 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command."""
     try:
-        from unrelu.cli import app
-        from unrelu.shell.streams import prepare
+        from unrelu._old.cli import app
+        from unrelu._old.shell.streams import prepare
 
         prepare()
         app(prog_name="unrelu")
@@ -33,7 +33,7 @@ def main() -> None:
         print("interrupted; nothing was written", file=sys.stderr)  # noqa: T201
         code = INTERRUPTED
     except OSError as error:  # of the help: commands say themselves what they cannot print
-        from unrelu.shell.streams import say
+        from unrelu._old.shell.streams import say
 
         say(f"error: standard output cannot be written: {error.strerror or error}")
         code = BAD_OUTPUT

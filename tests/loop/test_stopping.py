@@ -1,15 +1,17 @@
 import numpy as np
 import pytest
 
-from unrelu.base.errors import InputError
-from unrelu.loop.history import History, Record, Stop
-from unrelu.loop.stopping import (
+from unrelu import (
     GradientNormBelow,
+    History,
+    InputError,
     MaxIterations,
     MaxSeconds,
     ObjectiveBelow,
+    Record,
     RelativeGradientNormBelow,
     Stagnation,
+    Stop,
 )
 
 

@@ -7,8 +7,7 @@ import pytest
 
 import unrelu
 from helpers import error, relu_instance
-from unrelu.loop.history import Stop
-from unrelu.solvers.sdp import SDP
+from unrelu import SDP, Stop
 
 try:
     import scs

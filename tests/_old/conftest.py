@@ -1,0 +1,6 @@
+"""Helpers of the frozen tests are imported from their folder."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

@@ -35,10 +35,6 @@ def test_the_answer_says_where_it_was_made(matrix, tmp_path):
     [
         (("--device", "tpu"), "--device must be cpu or cuda, got 'tpu'; say cuda for a GPU"),
         (("--device", "mps"), "--device must be cpu or cuda, got 'mps'"),
-        (
-            ("--device", "cpu", "--dask", "local"),
-            "--device cpu and --dask local both say where to compute; drop one of them",
-        ),
     ],
 )
 def test_what_it_cannot_be(matrix, tmp_path, options, words):

@@ -14,7 +14,6 @@ import numpy as np
 from unrelu._old.base.arrays import Indices
 from unrelu._old.base.errors import InputError
 from unrelu._old.base.printable import printable
-from unrelu._old.data.dask_source import DaskSource
 from unrelu._old.data.labels import label_or_position, listed_rows
 from unrelu._old.data.mapped import MappedSource
 from unrelu._old.data.source import Source
@@ -64,8 +63,6 @@ class Scale:
         Where what is done is kept.
     write_all : bool
         Whether every entry is to be written however many there are.
-    dask : str or None
-        The cluster that is to do it: the address of a scheduler, or local.
     device : str or None
         Where to compute, of a matrix that is in memory or fits there.
     """
@@ -74,7 +71,6 @@ class Scale:
     peak_memory: int | None = None
     checkpoint: Path | None = None
     write_all: bool = False
-    dask: str | None = None
     device: str | None = None
 
     @classmethod
@@ -84,21 +80,16 @@ class Scale:
         peak_memory: str | None,
         checkpoint: Path | None,
         write_all: bool,
-        dask: str | None = None,
         device: str | None = None,
     ) -> Scale:
         """What the options say together."""
-        if device is not None and dask is not None:
-            raise InputError(
-                f"--device {printable(device)} and --dask {printable(dask)} both say where to compute; drop one of them"
-            )
-        for option, value in (("--peak-memory", peak_memory), ("--checkpoint", checkpoint), ("--dask", dask)):
+        for option, value in (("--peak-memory", peak_memory), ("--checkpoint", checkpoint)):
             if value is not None and method not in BY_BLOCKS:
                 raise InputError(
                     f"{option} is for --method {' and --method '.join(BY_BLOCKS)}, got --method {printable(method)}; "
                     "drop one of them"
                 )
-        return cls(method, checked_size("--peak-memory", peak_memory), checkpoint, write_all, dask, device)
+        return cls(method, checked_size("--peak-memory", peak_memory), checkpoint, write_all, device)
 
     @property
     def told(self) -> dict[str, Any]:
@@ -128,11 +119,6 @@ class Scale:
             return brought
         self._allow(opened, files)
         beside = files.of_every_entry.keys() - {"--output"}  # what only all of it at once can give
-        if beside and self.dask is not None:
-            option = min(beside)
-            raise InputError(
-                f"{option} has a number for every entry, and --dask leaves entries where they are; drop one"
-            )
         if not beside and self._wanted(_bytes(opened)):
             return Streamed.of(opened, file, how, self.method)
         if not is_zarr(file):
@@ -149,17 +135,14 @@ class Scale:
 
     def _wanted(self, size: int) -> bool:
         """Whether a file of so many bytes is to be read block by block."""
-        return size > LARGE or self.method == LANDMARKS or bool(self.asked) or self.dask is not None
+        return size > LARGE or self.method == LANDMARKS or bool(self.asked)
 
     def _opened(self, how: HowToRead, file: Path) -> Source | None:
         """The file as a source, if it can be read block by block and there may be a reason to; None if not."""
         if is_zarr(file):
             if how.layout == "edges":
                 raise InputError(f"{file} cannot be an edge list; expected text, .xlsx or .parquet, so convert it")
-            opened = open_zarr(file)
-            return ZarrSource(opened) if self.dask is None else DaskSource(opened)
-        if self.dask is not None:
-            raise InputError(f"--dask is for .zarr, which every worker can read, got {printable(named(file))}; drop it")
+            return ZarrSource(open_zarr(file))
         if file == STANDARD or not file.is_file() or not self._wanted(file.stat().st_size):
             return None
         if file.suffix.lower() == ".npy":

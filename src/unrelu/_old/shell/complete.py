@@ -23,7 +23,6 @@ from unrelu._old.results.moved import moved_by_threshold
 from unrelu._old.shell import options, outputs
 from unrelu._old.shell.answer import Answer
 from unrelu._old.shell.big import LANDMARKS, BigAnswer, Scale, watching_rows
-from unrelu._old.shell.cluster import connected
 from unrelu._old.shell.common import (
     Square,
     ended,
@@ -172,7 +171,7 @@ def complete_command(
     write_all: outputs.WriteAll = False,
     peak_memory: options.PeakMemory = None,
     checkpoint: options.Checkpoint = None,
-    dask: options.Dask = None, device: options.Device = None,
+    device: options.Device = None,
     pairs: Pairs = "auto",
     structure: Structure = None,
     table: options.AsTable = False,
@@ -184,7 +183,7 @@ def complete_command(
     limit = options.threshold_beside(limits, threshold, no_threshold, seen)
     named, rng, within, noise, seconds = _checked(rank, seed, entry_range, sigma, max_seconds)
     files = outputs.Outputs(output, errors_out, mask_out, flags_out, long_out, plot, outliers_out, factor_out)
-    scale = Scale.said(method, peak_memory, checkpoint, write_all, dask, device)
+    scale = Scale.said(method, peak_memory, checkpoint, write_all, device)
     scale.check(files, _paths(file, unknown, truth, limit, limits, weights, noise), as_json, loss)
     how = HowToRead(header, labels, missing, layout, table or structure == RECTANGULAR, texts=named is None)
     brought = scale.read(how, file, files).limited_by(limits, (threshold, seen))
@@ -264,9 +263,8 @@ def _finished(
     """Complete the matrix, write it and say what came out; the exit code."""
     matrix, doubts = about
     files = wanted.files
-    with connected(wanted.scale.dask, brought.read.values):
-        answer, notes = (_streamed if wanted.streams(brought) else _answered)(brought, rank, asked, wanted)
-        files.write(answer, matrix, fit=wanted.fit)
+    answer, notes = (_streamed if wanted.streams(brought) else _answered)(brought, rank, asked, wanted)
+    files.write(answer, matrix, fit=wanted.fit)
     shown = shown_names(matrix.names)
     files.tell(answer, brought.read, doubts + notes, shown, quiet=wanted.quiet, as_json=wanted.as_json)
     return ended(answer.verdict, wanted.quiet)

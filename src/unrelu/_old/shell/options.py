@@ -153,15 +153,6 @@ Checkpoint = Annotated[
         help="Keep what is done in this file: the same command, called again after it was killed, goes on from there.",
     ),
 ]
-Dask = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS|local",
-        help="Complete a .zarr on a cluster of dask: the address of its scheduler, such as tcp://host:8786, or local "
-        "for a worker on each core of this machine.",
-        autocompletion=values_of("local"),
-    ),
-]
 Device = Annotated[
     str | None,
     typer.Option(

@@ -1,4 +1,4 @@
-.PHONY: demo test frozen golden oracle slow check bench bench-beside picture reproduction soak
+.PHONY: demo test frozen golden oracle slow check bench bench-beside picture reproduction soak soak-baseline
 
 SECONDS ?= 3600
 SEED ?= 0
@@ -11,7 +11,7 @@ test:
 	pytest
 
 frozen:
-	pytest tests/_old src/unrelu/_old
+	pytest src/unrelu/_old tests/_old
 
 slow:
 	pytest -m slow tests tests/_old
@@ -25,7 +25,8 @@ oracle:
 	rm -rf $(ORACLE) build/oracle-source && mkdir -p build/oracle-source
 	git archive 6936f05 | tar x -C build/oracle-source
 	python3 -m venv $(ORACLE)
-	$(ORACLE)/bin/pip install -q './build/oracle-source[pandas,excel,parquet,structures,zarr,dask,sdp]'
+	$(ORACLE)/bin/pip wheel -q --no-deps -w build/oracle-source build/oracle-source
+	$(ORACLE)/bin/pip install -q "$$(ls build/oracle-source/unrelu-*.whl)[pandas,excel,parquet,structures,zarr,dask,sdp]"
 
 check:
 	ruff check .
@@ -54,3 +55,9 @@ reproduction:
 
 soak:
 	python -m soak --seconds $(SECONDS) --seed $(SEED)
+
+# Facts of the version that is installed, for later versions to be compared with. Hours.
+soak-baseline:
+	-for seed in 0 1 2 3; do python -m soak --count 566 --seed $$seed --journal build/soak/facts-$$seed.jsonl; \
+		OPENBLAS_CORETYPE=Haswell python -m soak --count 566 --seed $$seed --journal build/soak/other-$$seed.jsonl; done
+	python -m soak baseline build/soak/facts-[0-3].jsonl build/soak/other-[0-3].jsonl

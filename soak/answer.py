@@ -1,6 +1,4 @@
-"""What the package says of an instance, as plain arrays; every stage may fail without hiding the others."""
-
-from __future__ import annotations
+"""The package's answer to an instance as plain arrays; a stage that fails does not hide the others."""
 
 import time
 import traceback
@@ -12,29 +10,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from soak.instance import DISTANCES, TABLES, Instance
+from soak.instance import DISTANCES, TABLES, Bools, Floats, Instance
+from soak.kinds_tables import symmetric
 
-__all__ = ["Answer", "asked"]
-
-Floats = NDArray[np.float64]
-
-# Unseen entries whose bounds are asked for: each may cost a few linear programs.
+# Missing entries whose bounds are computed: each may cost a few linear programs.
 BOUNDED = 24
-# Degrees of freedom where the noise is told and not estimated.
+# Degrees of freedom where the noise level is passed and not estimated.
 MANY = 1_000_000
 
 
 @dataclass
 class Answer:
-    """All that is checked.
+    """Everything that is checked.
 
     Attributes
     ----------
     code, reason : str
         The verdict.
     converged : bool
+    seconds : float
+        Processor time.
     values, filled : ndarray of shape (n, n)
-        The fit, and the same with seen entries as they were given.
+        The fit, and the same with observed entries as given.
     determined : boolean ndarray of shape (n,)
     levels : ndarray of str, shape (n,)
         ``proved``, ``generic``, ``local`` or ``no`` per row.
@@ -42,21 +39,19 @@ class Answer:
     entry_levels : ndarray of str, shape (n, n)
     bounds : tuple of rows, cols, low, high
     errors, low, high : ndarray of shape (n, n)
-        Standard errors and 95 % intervals; for distances (n, dim) standard errors of the places only.
+        Standard errors and 95 % intervals; for distances (n, dim) standard errors of the points only.
     points : ndarray of shape (n, dim)
         For distances.
     freedom : int
         Degrees of freedom of the noise.
     cautious : bool
-        Whether it says itself that its standard errors are too small.
+        Whether the answer warns that its standard errors are too small.
     unique : bool
         Whether ``certify`` proves the whole matrix.
-    certified : ndarray of str, shape (n,)
-        ``certify``'s word per row.
-    certified_components : ndarray of int, shape (n,)
-        Its groups of rows: what is proved of two rows is proved within a group.
-    failures : list of (stage, kind, words)
-        Exceptions and warnings.
+    certified, certified_components : ndarray of shape (n,)
+        The certificate's level per row, and its components.
+    failures : dict
+        The first exception and the first warning, each with a description.
     """
 
     code: str = "none"
@@ -65,11 +60,11 @@ class Answer:
     seconds: float = 0.0
     values: Floats | None = None
     filled: Floats | None = None
-    determined: NDArray[np.bool_] | None = None
+    determined: Bools | None = None
     levels: NDArray[np.str_] | None = None
     components: NDArray[np.int64] | None = None
     entry_levels: NDArray[np.str_] | None = None
-    bounds: tuple[NDArray[np.intp], NDArray[np.intp], Floats, Floats] | None = None
+    bounds: tuple[Any, ...] | None = None
     errors: Floats | None = None
     low: Floats | None = None
     high: Floats | None = None
@@ -79,176 +74,115 @@ class Answer:
     unique: bool = False
     certified: NDArray[np.str_] | None = None
     certified_components: NDArray[np.int64] | None = None
-    failures: list[tuple[str, str, str]] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
 
 
-def asked(instance: Instance, *, everything: bool = True) -> Answer:
-    """Ask the package; ``everything=False`` leaves out bounds, error bars and proofs."""
+def solve(instance: Instance, *, everything: bool = True) -> Answer:
+    """Solve an instance by public calls; ``everything=False`` leaves out bounds and certificates."""
     answer = Answer()
     started = time.process_time()
-    stages = {DISTANCES: _distances, TABLES: _table}.get(instance.group, _matrix)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        stages(instance, answer, everything)
-    for warning in said:
-        # The package's own are sentences for the caller, not accidents.
+        (_solve_distances if instance.group == DISTANCES else _solve_matrix)(instance, answer, everything)
+    for warning in caught:
+        # The package's own are meant for the caller.
         if warning.category.__name__ != "CompletionWarning":
             where = f"{warning.filename.rpartition('/')[2]}:{warning.lineno}"
-            answer.failures.append(("warning", "warning", f"{warning.category.__name__}: {warning.message} ({where})"))
+            answer.failures.setdefault("warning", f"{warning.category.__name__}: {warning.message} ({where})")
     answer.seconds = time.process_time() - started
     return answer
 
 
-def _tried(answer: Answer, stage: str, work: Callable[[], None]) -> bool:
+def _completed(answer: Answer, stage: Callable[..., None], *arguments: Any) -> bool:
+    """Run a stage and return whether it raised nothing."""
     try:
-        work()
-    except Exception as error:  # whatever it is, it is a finding
-        frames = traceback.extract_tb(error.__traceback__)
-        where = f"{frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}" if frames else ""
-        answer.failures.append((stage, "exception", f"{stage}: {type(error).__name__}: {error} ({where})"))
+        stage(answer, *arguments)
+    except Exception as error:  # any exception is a finding
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{stage.__name__.strip('_')}: {type(error).__name__}: {error}"
+        answer.failures.setdefault("exception", f"{where} ({frame.filename.rpartition('/')[2]}:{frame.lineno})")
         return False
     return True
 
 
-def _matrix(instance: Instance, answer: Answer, everything: bool) -> None:
+def _solve_matrix(instance: Any, answer: Answer, everything: bool) -> None:
+    """Complete a symmetric matrix, or a table as part of the symmetric matrix [[·, M], [Mᵀ, ·]]."""
     import unrelu
 
-    n, everyone = instance.size, np.arange(instance.size)
-    found: dict[str, Any] = {}
+    table = instance.group == TABLES
+    cut = instance.cut if table else 0
+    whole: Any = symmetric if table else lambda part, elsewhere: np.asarray(part)
+    rows, cols = np.arange(cut or instance.size)[:, None], np.arange(instance.size - cut)
+    fit: Any = None
 
-    def complete() -> None:
-        completion = unrelu.complete(instance.data, rng=0, **instance.options)
-        found["completion"] = completion
-        answer.code, answer.reason = str(completion.verdict.code), completion.verdict.reason
-        answer.converged = bool(completion.verdict.converged)
-        answer.values = _dense(completion.matrix())
-        answer.filled = _dense(completion.filled())
+    def complete(answer: Answer) -> None:
+        nonlocal fit
+        function = unrelu.complete_rectangular if table else unrelu.complete
+        fit = function(instance.data, rng=0, **instance.arguments())
+        answer.code, answer.reason = str(fit.verdict.code), fit.verdict.reason
+        answer.converged = bool(fit.verdict.converged)
+        answer.values = np.asarray(whole(fit.matrix(), 0.0), float)
+        answer.filled = np.asarray(whole(fit.filled(), 0.0), float)
 
-    def judge() -> None:
-        completion = found["completion"]
-        answer.determined = np.asarray(completion.determined, bool)
-        answer.levels = np.asarray(completion.determinacy)
-        answer.components = np.asarray(completion.components)
-        answer.entry_levels = np.asarray(completion.entry_determinacy(everyone[:, None], everyone))
+    def determinacy(answer: Answer) -> None:
+        levels = [fit.determinacy, fit.column_determinacy] if table else [fit.determinacy]
+        answer.determined = np.concatenate([fit.determined, fit.columns_determined] if table else [fit.determined])
+        answer.levels = np.concatenate(levels)
+        answer.components = np.asarray((fit.table_determinacy if table else fit).components)
+        answer.entry_levels = whole(fit.entry_determinacy(rows, cols), "no")
 
-    def bound() -> None:
-        rows, cols = np.nonzero(~instance.seen)
-        keep = np.random.default_rng([n, 1]).permutation(len(rows))[:BOUNDED]
-        rows, cols = rows[keep], cols[keep]
-        low, high = found["completion"].bounds(rows, cols)
-        answer.bounds = rows, cols, np.asarray(low, float), np.asarray(high, float)
+    def standard_errors(answer: Answer) -> None:
+        answer.errors = whole(np.asarray(fit.standard_errors(rows, cols), float), np.inf)
+        answer.cautious = getattr(fit.error_bars(), "caution", None) is not None
+        low, high = (np.asarray(end, float) for end in fit.interval(rows, cols))
+        answer.low, answer.high = whole(low, -np.inf), whole(high, np.inf)
+        answer.freedom = int(fit.noise.degrees_of_freedom)
 
-    def errors() -> None:
-        completion = found["completion"]
-        answer.errors = np.asarray(completion.standard_errors(everyone[:, None], everyone), float)
-        answer.cautious = getattr(completion.error_bars(), "caution", None) is not None
-        low, high = completion.interval(everyone[:, None], everyone)
-        answer.low, answer.high = np.asarray(low, float), np.asarray(high, float)
-        answer.freedom = int(completion.noise.degrees_of_freedom)
+    def bounds(answer: Answer) -> None:
+        missing = np.argwhere(~instance.seen[: cut or None, cut:])
+        i, j = np.random.default_rng([instance.size, 1]).permutation(missing)[:BOUNDED].T
+        answer.bounds = i, cut + j, *(np.asarray(end, float) for end in fit.bounds(i, j))
 
-    def prove() -> None:
-        if found["completion"].signs is not None:  # of these nobody asks for a certificate
+    def certify(answer: Answer) -> None:
+        if getattr(fit, "signs", None) is not None:  # no certificates of indefinite matrices
             return
-        certificate = unrelu.certify(found["completion"])
-        answer.unique = bool(certificate.unique)
-        answer.certified = np.asarray(certificate.determinacy.level)
-        answer.certified_components = np.asarray(certificate.determinacy.components)
-
-    if not _tried(answer, "complete", complete) or not _tried(answer, "determinacy", judge):
-        return
-    if everything or instance.noise:
-        _tried(answer, "standard_errors", errors)
-    if everything:
-        _tried(answer, "bounds", bound)
-        _tried(answer, "certify", prove)
-
-
-def _table(instance: Any, answer: Answer, everything: bool) -> None:
-    """The same of a table, as part of the symmetric matrix [[·, M], [Mᵀ, ·]]."""
-    import unrelu
-
-    m, size = instance.cut, instance.size
-    found: dict[str, Any] = {}
-    rows, cols = np.arange(m)[:, None], np.arange(size - m)
-
-    def whole(part: Any, elsewhere: Any) -> Any:
-        full = np.full((size, size), elsewhere, dtype=np.asarray(part).dtype)
-        full[:m, m:], full[m:, :m] = part, np.asarray(part).T
-        return full
-
-    def complete() -> None:
-        completion = unrelu.complete_rectangular(instance.data, rng=0, **instance.asked_with())
-        found["completion"] = completion
-        answer.code, answer.reason = str(completion.verdict.code), completion.verdict.reason
-        answer.converged = bool(completion.verdict.converged)
-        answer.values = whole(_dense(completion.matrix()), 0.0)
-        answer.filled = whole(_dense(completion.filled()), 0.0)
-
-    def judge() -> None:
-        completion = found["completion"]
-        answer.determined = np.concatenate([completion.determined, completion.columns_determined])
-        answer.levels = np.concatenate([completion.determinacy, completion.column_determinacy])
-        answer.components = np.asarray(completion.table_determinacy.components)
-        answer.entry_levels = whole(completion.entry_determinacy(rows, cols), "no")
-
-    def errors() -> None:
-        completion = found["completion"]
-        answer.errors = whole(np.asarray(completion.standard_errors(rows, cols), float), np.inf)
-        answer.cautious = completion.error_bars().caution is not None
-        low, high = completion.interval(rows, cols)
-        answer.low, answer.high = whole(np.asarray(low, float), -np.inf), whole(np.asarray(high, float), np.inf)
-        answer.freedom = int(completion.noise.degrees_of_freedom)
-
-    def bound() -> None:
-        i, j = np.nonzero(~instance.seen[:m, m:])
-        low, high = found["completion"].bounds(i, j)
-        answer.bounds = i, m + j, np.asarray(low, float), np.asarray(high, float)
-
-    def prove() -> None:
-        certificate = unrelu.certify_rectangular(found["completion"])
+        certificate = (unrelu.certify_rectangular if table else unrelu.certify)(fit)
         certificate.explain()
         answer.unique = bool(certificate.unique)
         answer.certified = np.asarray(certificate.determinacy.level)
         answer.certified_components = np.asarray(certificate.determinacy.components)
 
-    if not _tried(answer, "complete_rectangular", complete) or not _tried(answer, "determinacy", judge):
-        return
-    if everything or instance.noise:
-        _tried(answer, "standard_errors", errors)
-    if everything:
-        _tried(answer, "bounds", bound)
-        _tried(answer, "certify", prove)
+    if _completed(answer, complete) and _completed(answer, determinacy):
+        for stage in (standard_errors, bounds, certify):
+            if everything or (instance.noise and stage is standard_errors):
+                _completed(answer, stage)
 
 
-def _distances(instance: Instance, answer: Answer, everything: bool) -> None:
+def _solve_distances(instance: Instance, answer: Answer, everything: bool) -> None:
     import unrelu
 
-    found: dict[str, Any] = {}
+    fit: Any = None
 
-    def complete() -> None:
-        result = unrelu.complete_distances(instance.data, rng=0, **instance.options)
-        found["result"] = result
-        answer.code, answer.reason = str(result.verdict.code), result.verdict.reason
-        answer.converged = bool(result.verdict.converged)
-        answer.points = np.asarray(result.points, float)
-        answer.values = np.asarray(result.distances(), float)
+    def complete_distances(answer: Answer) -> None:
+        nonlocal fit
+        fit = unrelu.complete_distances(instance.data, rng=0, **instance.arguments())
+        answer.code, answer.reason = str(fit.verdict.code), fit.verdict.reason
+        answer.converged = bool(fit.verdict.converged)
+        answer.points = np.asarray(fit.points, float)
+        answer.values = np.asarray(fit.distances(), float)
         answer.filled = np.where(instance.seen, instance.values(), answer.values)
-        answer.components = np.asarray(result.components)
-        answer.determined = np.asarray(result.determined, bool)
-        answer.levels = np.asarray(result.determinacy)
-        told = instance.options.get("sigma") is not None
-        answer.freedom = MANY if told else len(result.pairs) - answer.points.size + result.dim * (result.dim + 1) // 2
+        answer.components = np.asarray(fit.components)
+        answer.determined = np.asarray(fit.determined, bool)
+        answer.levels = np.asarray(fit.determinacy)
+        estimated = len(fit.pairs) - answer.points.size + fit.dim * (fit.dim + 1) // 2
+        answer.freedom = estimated if instance.options.get("sigma") is None else MANY
 
-    def errors() -> None:
-        answer.errors = np.asarray(found["result"].standard_errors, float)
+    def standard_errors(answer: Answer) -> None:
+        answer.errors = np.asarray(fit.standard_errors, float)
 
-    def explain() -> None:
-        found["result"].explain()
+    def explain(answer: Answer) -> None:
+        fit.explain()
 
-    if _tried(answer, "complete_distances", complete):
-        _tried(answer, "standard_errors", errors)
-        _tried(answer, "explain", explain)
-
-
-def _dense(matrix: Any) -> Floats:
-    return np.asarray(matrix, float)
+    if _completed(answer, complete_distances):
+        _completed(answer, standard_errors)
+        _completed(answer, explain)

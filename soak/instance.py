@@ -1,21 +1,19 @@
-"""What is tried: data with a known answer, and how the package is asked."""
+"""A problem with a known solution, and the registry of kinds of problems."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DISTANCES", "EXACT", "NOISY", "TABLES", "Draw", "Instance", "name_of", "stream"]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Record = dict[str, Any]
 
-EXACT, NOISY, DISTANCES, TABLES = "noiseless", "noisy", "distances", "tables"
+EXACT, NOISY, DISTANCES, TABLES = GROUPS = ("noiseless", "noisy", "distances", "tables")
 
 # How far an entry may be off, as a share of the largest, before it counts as wrong.
 CLOSE, CLOSE_FLOAT32 = 1e-6, 1e-2
@@ -23,32 +21,32 @@ CLOSE, CLOSE_FLOAT32 = 1e-6, 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Data whose answer is known.
+    """A problem with a known solution.
 
     Attributes
     ----------
     group : str
-        ``noiseless``, ``noisy`` or ``distances``: what is counted together.
+        ``noiseless``, ``noisy``, ``distances`` or ``tables``: the unit of the statistics.
     data : array, sparse array or masked array of shape (n, n)
-        What the front door is given.
+        The argument of the public function.
     truth : ndarray of shape (n, n)
         The planted matrix, or all distances, without noise.
     seen : boolean ndarray of shape (n, n)
-        Which entries of ``data`` are seen, in whatever form they are given.
+        The observed entries of ``data``, whatever its format.
     options : dict
-        Further arguments of the front door: ``rank``, ``threshold``, ``seen``, ``unknown``, or ``dim``, ``cutoff``.
+        Further arguments: ``rank``, ``threshold``, ``seen``, ``unknown``, or ``dim``, ``cutoff``.
     planted : ndarray of shape (n, rank) or (n, dim)
         The factor, or the points.
     noise : float
-        Standard deviation of the noise as a share of the rms entry; 0 without.
+        Standard deviation of the noise divided by the rms of the truth; 0 for exact data.
     consistent : bool
-        Whether the truth agrees with what absence is said to mean.
-    about : dict
-        What a person wants to know of it, ready for JSON.
+        Whether the truth meets the censoring constraints.
     companion : str
-        ``permuted``, ``scaled`` or nothing: what the answer is compared with.
+        ``permuted``, ``scaled`` or empty: the variant whose answer is compared.
     unit : float
         The factor of a scaled companion.
+    wrong : bool
+        Whether some of the data are gross errors.
     signs : ndarray of shape (rank,) or 1
         The diagonal of D, where the matrix is U D Uᵀ.
     """
@@ -61,38 +59,49 @@ class Instance:
     planted: Floats
     noise: float = 0.0
     consistent: bool = True
-    about: dict[str, Any] = field(default_factory=dict)
     companion: str = ""
     unit: float = 1.0
-    wrong: bool = False  # whether some of the data are grossly wrong, which an answer may take for noise
+    wrong: bool = False
     kind: str = ""
     name: str = ""
-    signs: Any = 1.0  # of the columns of an indefinite matrix
+    signs: Any = 1.0
 
     @property
     def size(self) -> int:
-        """n, the number of rows or points."""
+        """The number of rows or points, n."""
         return len(self.truth)
 
     @property
-    def front_door(self) -> str:
-        """The function of the package that is asked."""
-        return {DISTANCES: "complete_distances", TABLES: "complete_rectangular"}.get(self.group, "complete")
+    def about(self) -> dict[str, Any]:
+        """The description in the journal."""
+        return {"n": self.size} | {key: value for key, value in self.options.items() if np.ndim(value) == 0}
 
     @property
     def exists(self) -> Any:
-        """Which entries there are at all: all, unless a kind says otherwise."""
+        """The entries that are part of the problem, as a mask; True for all."""
         return True
 
     @property
+    def observed_either_way(self) -> Bools:
+        """The entries (i, j) for which (i, j) or (j, i) is observed."""
+        return self.seen | self.seen.T
+
+    @property
     def exact(self) -> bool:
-        """Whether there is no noise and no contradiction, so that the truth fits to rounding."""
+        """Whether the truth meets all data up to rounding."""
         return self.noise == 0 and self.consistent and not self.wrong
 
     @property
     def scale(self) -> float:
-        """The largest entry of the truth."""
+        """The largest absolute entry of the truth."""
         return float(np.abs(self.truth).max()) or 1.0
+
+    @property
+    def rms(self) -> float:
+        """The root mean square of the truth; of distances, between different points."""
+        if self.group == DISTANCES:
+            return rms(self.truth[np.triu_indices(self.size, 1)]) or 1.0
+        return rms(self.truth[np.broadcast_to(self.exists, self.truth.shape)]) or 1.0
 
     @property
     def single(self) -> bool:
@@ -104,49 +113,49 @@ class Instance:
         """How far an entry may be off before it counts as wrong."""
         return (CLOSE_FLOAT32 if self.single else CLOSE) * self.scale
 
+    def arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments of the public function."""
+        return self.options
+
     def values(self) -> Floats:
-        """The data as a dense array, NaN where nothing was seen."""
+        """Return the data as a dense array, NaN where missing."""
         dense = self.data.toarray() if hasattr(self.data, "toarray") else np.ma.getdata(self.data)
         return np.where(self.seen, dense, np.nan).astype(np.float64)
 
     def permuted(self, order: NDArray[np.intp]) -> Instance:
-        """The same with its rows and columns in another order; dense."""
+        """Return the same problem with its rows and columns in another order, dense."""
         grid = np.ix_(order, order)
-        options = {key: value[grid] if np.ndim(value) == 2 else value for key, value in self.options.items()}
         data = self.values().astype(np.float32 if self.single else np.float64)[grid]
-        return replace(
-            self,
-            data=data,
-            truth=self.truth[grid],
-            seen=self.seen[grid],
-            options=options,
-            planted=self.planted[order],
-        )
+        options = {key: value[grid] if np.ndim(value) == 2 else value for key, value in self.options.items()}
+        truth, seen, planted = self.truth[grid], self.seen[grid], self.planted[order]
+        return replace(self, data=data, truth=truth, seen=seen, options=options, planted=planted)
 
     def scaled(self, unit: float) -> Instance:
-        """The same in other units; dense."""
+        """Return the same problem in other units, dense."""
         options = dict(self.options)
         for key in ("threshold", "cutoff", "sigma"):
             if options.get(key) is not None:
                 options[key] = options[key] * unit
         root = unit if self.group == DISTANCES else np.sqrt(unit)
-        return replace(
-            self,
-            data=self.values() * unit,
-            truth=self.truth * unit,
-            options=options,
-            planted=self.planted * root,
-        )
+        data, truth = self.values() * unit, self.truth * unit
+        return replace(self, data=data, truth=truth, options=options, planted=self.planted * root)
 
 
 Draw = Callable[[np.random.Generator], Instance]
+KINDS: dict[str, Draw] = {}
 
 
-def name_of(kind: str, seed: int, number: int) -> str:
-    """By which ``python -m soak replay`` draws it again."""
-    return f"{kind}:{seed}:{number}"
+def kind(draw: Draw) -> Draw:
+    """Register a kind of instance under the name of its function."""
+    KINDS[draw.__name__.replace("_", "-")] = draw
+    return draw
 
 
-def stream(kind: str, seed: int, number: int) -> np.random.Generator:
-    """Random numbers of one instance: those of other kinds do not change when a kind is added."""
-    return np.random.default_rng([seed, number, zlib.crc32(kind.encode())])
+def rms(values: Floats) -> float:
+    """Return the root mean square."""
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def mirrored(values: Any) -> Any:
+    """Return the symmetric matrix with the same upper triangle."""
+    return np.triu(values) + np.triu(values, 1).T

@@ -1,42 +1,29 @@
-"""Kinds of matrices with a known completion: each a small function from random numbers to an instance."""
-
-from __future__ import annotations
+"""Kinds of symmetric matrices with a known completion."""
 
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from soak.instance import EXACT, NOISY, Draw, Instance
-from soak.patterns import see
+from soak.instance import EXACT, NOISY, Bools, Floats, Instance, kind, mirrored, rms
+from soak.patterns import beyond, both_triangles, censoring, see
 
-__all__ = ["KINDS"]
-
-Floats = NDArray[np.float64]
-
-KINDS: dict[str, Draw] = {}
-
-
-def kind(draw: Draw) -> Draw:
-    """List a kind under its name."""
-    KINDS[draw.__name__.replace("_", "-")] = draw
-    return draw
+ORDINARY = ("at-zero", "at-quantile", "hidden", "unknown-pairs", "unknown-one-way")
 
 
 def size(rng: np.random.Generator, low: int = 2, high: int = 60) -> int:
-    """Small ones more often: they fail more often, and are tried faster."""
+    """Draw a number of rows, small ones more often."""
     return round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
 
 
 def rank(rng: np.random.Generator, n: int, high: int = 6) -> int:
-    """Between 1 and 6, low ones more often, and seldom near n."""
+    """Draw a rank between 1 and 6, low ones more often, and seldom near n."""
     return int(min(1 + rng.geometric(0.4), high, max(1, n // 2))) if rng.random() < 0.85 else int(rng.integers(1, 3))
 
 
 def normal(rng: np.random.Generator, low: int = 4, high: int = 60) -> Floats:
-    """Rows in general position."""
+    """Draw a factor with rows in general position."""
     n = size(rng, low, high)
     return rng.standard_normal((n, rank(rng, n)))
 
@@ -55,73 +42,51 @@ FAMILIES = {
 }
 
 
-def some_family(rng: np.random.Generator, low: int = 2, high: int = 60) -> tuple[str, Floats]:
-    """A factor of any family that is not zero throughout."""
+def some_family(rng: np.random.Generator, low: int = 2, high: int = 60) -> Floats:
+    """Draw a nonzero factor of any family."""
     while True:
-        name, n = str(rng.choice(list(FAMILIES))), size(rng, low, high)
-        U = FAMILIES[name](rng, n, rank(rng, n))
+        family, n = FAMILIES[str(rng.choice(list(FAMILIES)))], size(rng, low, high)
+        U = family(rng, n, rank(rng, n))
         if U.any():
-            return name, U
+            return U
 
 
-def observed(rng: np.random.Generator, U: Floats, names: tuple[str, ...] = (), **about: Any) -> Instance:
-    """Part of UUᵀ without noise; every third is also permuted, another third also scaled."""
-    truth = U @ U.T
-    truth = (truth + truth.T) / 2
-    pattern, seen, absence = see(rng, truth, names)
-    data = np.where(seen, truth, np.nan)
-    return finished(rng, EXACT, data, truth, seen, absence, U, pattern=pattern, **about)
+def observed(rng: np.random.Generator, U: Floats, names: tuple[str, ...] = ()) -> Instance:
+    """Return part of UUᵀ, without noise."""
+    truth = product(U)
+    return finished(rng, truth, truth, *see(rng, truth, names), U)
+
+
+def product(U: Floats, signs: Any = 1.0) -> Floats:
+    """Return U D Uᵀ, exactly symmetric."""
+    M = (U * signs) @ U.T
+    return (M + M.T) / 2
 
 
 def finished(
-    rng: np.random.Generator,
-    group: str,
-    data: Any,
-    truth: Floats,
-    seen: NDArray[np.bool_],
-    absence: dict[str, Any],
-    U: Floats,
-    *,
-    noise: float = 0.0,
-    consistent: bool = True,
-    **about: Any,
-) -> Instance:
-    """The instance, with what it is compared with."""
-    n, r = U.shape
+    rng: np.random.Generator, measured: Floats, truth: Floats, seen: Bools, options: dict[str, Any], U: Floats,
+    *, noise: float = 0.0, consistent: bool = True,
+) -> Instance:  # fmt: skip
+    """Return the instance; a third are also permuted, another third also scaled."""
     companion = str(rng.choice(["", "permuted", "scaled"]))
-    about = {
-        "n": n,
-        "rank": r,
-        "threshold": absence["threshold"] if np.ndim(absence["threshold"]) == 0 else "its own",
-        "side": absence["seen"],
-        "seen": round(float(seen.mean()), 3),
-        **about,
-    }
-    options = {"rank": r, **absence}
-    return Instance(group, data, truth, seen, options, U, noise, consistent, about, companion, unit_for(rng, truth))
+    group, data, options = NOISY if noise else EXACT, np.where(seen, measured, np.nan), {"rank": U.shape[1]} | options
+    return Instance(group, data, truth, seen, options, U, noise, consistent, companion, unit_for(rng, truth))
 
 
 def unit_for(rng: np.random.Generator, truth: Floats) -> float:
-    """A factor that does not overflow: powers of four, which change no digit, far ones more seldom; and odd numbers."""
+    """Draw a factor that does not overflow: mostly powers of four, which change no digit."""
     pick = rng.random()
     if pick < 0.3:
         return float(rng.choice([3.7, 0.3, 7.0, 1 / 3, 1e3 / 7]))
     far = 498 if pick > 0.7 else 33
-    room = 498 - int(abs(np.log2(np.abs(truth).max() or 1.0)) / 2)
-    return 4.0 ** int(np.clip(rng.integers(-far, far + 1), -room, room))
-
-
-def changes_digits(unit: float) -> bool:
-    """Whether multiplying by it, or by its root, rounds: then the data are others in their last digit."""
-    mantissa, power = np.frexp(unit)
-    return bool(mantissa != 0.5 or (power - 1) % 2)
+    most = 498 - int(abs(np.log2(np.abs(truth).max() or 1.0)) / 2)
+    return 4.0 ** int(np.clip(rng.integers(-far, far + 1), -most, most))
 
 
 @kind
 def families(rng: np.random.Generator) -> Instance:
-    """Rows in general position, of many shapes of distribution, seen in any way."""
-    name, U = some_family(rng)
-    return observed(rng, U, family=name)
+    """Rows in general position, of many distributions, with any pattern."""
+    return observed(rng, some_family(rng))
 
 
 @kind
@@ -134,8 +99,7 @@ def small(rng: np.random.Generator) -> Instance:
 @kind
 def large(rng: np.random.Generator) -> Instance:
     """Thirty to sixty rows."""
-    name, U = some_family(rng, 30, 60)
-    return observed(rng, U, family=name)
+    return observed(rng, some_family(rng, 30, 60))
 
 
 @kind
@@ -150,7 +114,7 @@ def nearly_repeated_rows(rng: np.random.Generator) -> Instance:
     """A few different rows, each several times and a little off."""
     few, apart = normal(rng, 3, 10), 10.0 ** -rng.uniform(1, 9)
     rows = few[rng.integers(0, len(few), size(rng, 6, 30))]
-    return observed(rng, rows + apart * rng.standard_normal(rows.shape), apart=apart)
+    return observed(rng, rows + apart * rng.standard_normal(rows.shape))
 
 
 @kind
@@ -177,7 +141,7 @@ def integer_rows(rng: np.random.Generator) -> Instance:
         n = size(rng, 4, 30)
         U = rng.integers(-high, high + 1, (n, rank(rng, n, 4))).astype(float)
         if U.any():
-            return observed(rng, U, high=high)
+            return observed(rng, U)
 
 
 @kind
@@ -185,7 +149,7 @@ def clustered_rows(rng: np.random.Generator) -> Instance:
     """Tight clusters."""
     few, spread = normal(rng, 3, 8), 10.0 ** -rng.uniform(0.5, 3)
     rows = few[rng.integers(0, len(few), size(rng, 8, 40))]
-    return observed(rng, rows + spread * rng.standard_normal(rows.shape), spread=spread)
+    return observed(rng, rows + spread * rng.standard_normal(rows.shape))
 
 
 @kind
@@ -195,7 +159,7 @@ def nearly_dependent(rng: np.random.Generator) -> Instance:
     flat = rng.random(len(U)) < rng.choice([0.5, 0.8, 1.0])
     U[flat, -1] *= thin
     turn, _ = np.linalg.qr(rng.standard_normal((U.shape[1],) * 2))
-    return observed(rng, U @ turn, thin=thin)
+    return observed(rng, U @ turn)
 
 
 @kind
@@ -209,7 +173,7 @@ def on_a_grid(rng: np.random.Generator) -> Instance:
 
 @kind
 def one_way(rng: np.random.Generator) -> Instance:
-    """Entries seen one way round."""
+    """Entries observed one way round."""
     return observed(rng, normal(rng, 4, 30), ("hidden-one-way", "unknown-one-way", "one-triangle"))
 
 
@@ -224,86 +188,74 @@ def forms(rng: np.random.Generator) -> Instance:
     """float32, sparse and masked arrays, and masked whole numbers."""
     form = str(rng.choice(["float32", "sparse", "masked", "whole"]))
     U = normal(rng, 4, 40)
-    found = observed(rng, np.round(2 * U) if form == "whole" and np.round(2 * U).any() else U)
-    values, options = found.values(), dict(found.options)
+    instance = observed(rng, np.round(2 * U) if form == "whole" and np.round(2 * U).any() else U)
+    values, options = instance.values(), dict(instance.options)
     if form == "float32":
         data: Any = values.astype(np.float32)
         if options["threshold"] is not None:  # rounding must not bring a seen entry to the other side
-            inner, edge = (min, data[found.seen].min()) if options["seen"] == "above" else (max, data[found.seen].max())
-            options["threshold"] = float(inner(edge, options["threshold"]))
+            inner = min if options["seen"] == "above" else max
+            options["threshold"] = float(inner(inner(data[instance.seen]), options["threshold"]))
     elif form == "sparse":
-        rows, cols = np.nonzero(found.seen)
+        rows, cols = np.nonzero(instance.seen)
         data = sp.csr_array((values[rows, cols], (rows, cols)), shape=values.shape)
     else:
-        data = np.ma.masked_array(np.where(found.seen, values, 0.0), ~found.seen)
+        data = np.ma.masked_array(np.where(instance.seen, values, 0.0), ~instance.seen)
         data = data.astype(np.int64) if form == "whole" and (data == np.round(data)).all() else data
-    companion = "permuted" if found.companion == "permuted" else ""
-    return replace(found, data=data, options=options, about={**found.about, "form": form}, companion=companion)
+    companion = "permuted" if instance.companion == "permuted" else ""
+    return replace(instance, data=data, options=options, companion=companion)
 
 
 @kind
 def contradictory(rng: np.random.Generator) -> Instance:
-    """Entries hidden at random, and a threshold that says they were hidden because of their values."""
+    """Entries hidden at random, with a threshold that claims they are missing because of their values."""
     U = normal(rng, 6, 40)
     truth = U @ U.T
     hidden = rng.random(truth.shape) < rng.uniform(0.05, 0.4)
-    if rng.random() < 0.5:
-        hidden = np.triu(hidden, 1) | np.triu(hidden, 1).T
-    seen = (truth >= 0) & ~hidden
-    if not (seen.any() and np.triu(seen, 1).any() == np.tril(seen, -1).any()):
+    seen = (truth >= 0) & ~(np.triu(hidden, 1) | np.triu(hidden, 1).T if rng.random() < 0.5 else hidden)
+    if not (seen.any() and both_triangles(seen)):
         return contradictory(rng)
-    absence = {"threshold": 0.0, "seen": "above", "unknown": None}
-    return finished(
-        rng, EXACT, np.where(seen, truth, np.nan), truth, seen, absence, U, consistent=False, pattern="contradictory"
-    )
+    return finished(rng, truth, truth, seen, censoring(0.0), U, consistent=False)
 
 
-def noisy(rng: np.random.Generator, U: Floats, noise: float, names: tuple[str, ...], **about: Any) -> Instance:
-    """Noise first, then what is beyond the threshold is seen."""
-    truth = U @ U.T
-    truth = (truth + truth.T) / 2
-    draw = noise * float(np.sqrt(np.mean(truth**2))) * rng.standard_normal(truth.shape)
-    symmetric = bool(rng.random() < 0.7)
-    if symmetric:
-        draw = np.triu(draw) + np.triu(draw, 1).T
-    measured = truth + draw
-    while True:
-        pattern, seen, absence = see(rng, measured, names)
-        if seen.sum() > 1:
-            break
-    return finished(
-        rng, NOISY, np.where(seen, measured, np.nan), truth, seen, absence, U,
-        noise=noise, pattern=pattern, share=round(noise, 5), symmetric=symmetric, **about,
-    )  # fmt: skip
+def with_noise(rng: np.random.Generator, truth: Floats, noise: float) -> Floats:
+    """Return the truth plus symmetric normal noise, whose standard deviation is a share of the rms of the truth."""
+    return truth + mirrored(noise * rms(truth) * rng.standard_normal(truth.shape))
 
 
-ORDINARY = ("at-zero", "at-quantile", "hidden", "unknown-pairs", "unknown-one-way")
+def noisy(rng: np.random.Generator, U: Floats, noise: float, names: tuple[str, ...] = ORDINARY) -> Instance:
+    """Return part of UUᵀ with noise; the pattern depends on the noisy values."""
+    truth = product(U)
+    errors = noise * rms(truth) * rng.standard_normal(truth.shape)
+    measured = truth + (mirrored(errors) if rng.random() < 0.7 else errors)
+    seen = np.zeros(truth.shape, bool)
+    while seen.sum() <= 1:
+        seen, options = see(rng, measured, names)
+    return finished(rng, measured, truth, seen, options, U, noise=noise)
 
 
 @kind
 def noise_small(rng: np.random.Generator) -> Instance:
     """Noise of 0.1 to 1 %."""
-    name, U = some_family(rng, 5)
-    return noisy(rng, U, 10.0 ** -rng.uniform(2, 3), ORDINARY, family=name)
+    return noisy(rng, some_family(rng, 5), 10.0 ** -rng.uniform(2, 3))
 
 
 @kind
 def noise_medium(rng: np.random.Generator) -> Instance:
     """Noise of 1 to 10 %, rows in general position."""
-    return noisy(rng, normal(rng, 8), 10.0 ** -rng.uniform(1, 2), ORDINARY)
+    return noisy(rng, normal(rng, 8), 10.0 ** -rng.uniform(1, 2))
 
 
 @kind
 def noise_large(rng: np.random.Generator) -> Instance:
     """Noise of 10 to 30 %, rows in general position."""
-    return noisy(rng, normal(rng, 12), rng.uniform(0.1, 0.3), ORDINARY)
+    return noisy(rng, normal(rng, 12), rng.uniform(0.1, 0.3))
 
 
 @kind
 def noise_small_matrix(rng: np.random.Generator) -> Instance:
     """Noise of 1 to 10 % on few rows."""
     n = int(rng.integers(4, 12))
-    return noisy(rng, rng.standard_normal((n, int(rng.integers(1, 4)))), 10.0 ** -rng.uniform(1, 2), ORDINARY)
+    return noisy(rng, rng.standard_normal((n, int(rng.integers(1, 4)))), 10.0 ** -rng.uniform(1, 2))
 
 
 @kind
@@ -314,4 +266,76 @@ def noise_special_rows(rng: np.random.Generator) -> Instance:
     rows = rows + float(rng.choice([0.0, 0.0, 0.1])) * rng.standard_normal(rows.shape)
     if rng.random() < 0.3:
         rows[rng.random(len(rows)) < 0.2] = 0.0
-    return noisy(rng, rows, 10.0 ** -rng.uniform(1, 3), ORDINARY)
+    return noisy(rng, rows, 10.0 ** -rng.uniform(1, 3))
+
+
+def varied_thresholds(way: str, M: Floats, levels: Floats) -> Floats:
+    """Return quantiles at these levels of the rows, of the columns or of all entries, one for each entry."""
+    if way == "rows":
+        return np.array([np.full(len(row), np.quantile(row, level[0])) for row, level in zip(M, levels, strict=True)])
+    if way == "columns":
+        return varied_thresholds("rows", M.T, levels.T).T
+    return np.quantile(M, levels)
+
+
+def _censored(rng: np.random.Generator, U: Floats, noise: float) -> Instance:
+    truth = product(U)
+    while True:
+        measured = with_noise(rng, truth, noise)
+        way = str(rng.choice(["rows", "columns", "entries", "pairs"]))
+        levels = rng.uniform(0.2, 0.8, truth.shape)
+        thresholds = varied_thresholds(way, measured, levels.T if way == "rows" else levels)
+        thresholds = mirrored(thresholds) if way == "pairs" else thresholds
+        side = "below" if rng.random() < 0.3 else "above"
+        seen = beyond(measured, thresholds, side)
+        if seen.any() and both_triangles(seen):
+            break
+    return finished(rng, measured, truth, seen, censoring(thresholds, side), U, noise=noise)
+
+
+@kind
+def limits(rng: np.random.Generator) -> Instance:
+    """Any family, without noise."""
+    return _censored(rng, some_family(rng, 3, 40), 0.0)
+
+
+@kind
+def limits_noisy(rng: np.random.Generator) -> Instance:
+    """Rows in general position, with noise."""
+    return _censored(rng, normal(rng, 12, 60), float(rng.choice([0.003, 0.03, 0.1, 0.3])))
+
+
+def _partly_observed(rng: np.random.Generator, U: Floats, noise: float) -> Instance:
+    """Observe what is beyond a threshold, or pairs at random."""
+    n, r = U.shape
+    signs = np.where(rng.random(r) < 0.5, -1.0, 1.0)
+    truth = product(U, signs)
+    measured = with_noise(rng, truth, noise)
+    way = str(rng.choice(["sign", "quantile", "below", "random"]))
+    threshold: float | None = 0.0 if way == "sign" else float(np.quantile(measured, rng.uniform(0.2, 0.7)))
+    side = "below" if way == "below" else "above"
+    seen = beyond(measured, threshold, side)
+    unknown = None
+    if way == "random":
+        threshold = None
+        upper = np.triu(rng.random((n, n)) < rng.uniform(0.4, 0.9))
+        seen = upper | upper.T
+    elif rng.random() < 0.3:
+        unknown = rng.random((n, n)) < 0.1
+        seen = seen & ~unknown
+    if not seen.any():
+        return _partly_observed(rng, U, noise)
+    options = censoring(threshold, side, unknown) | {"structure": "indefinite"}
+    return replace(finished(rng, measured, truth, seen, options, U, noise=noise), signs=signs)
+
+
+@kind
+def indefinite(rng: np.random.Generator) -> Instance:
+    """Any family, without noise."""
+    return _partly_observed(rng, some_family(rng, 3, 40), 0.0)
+
+
+@kind
+def indefinite_noisy(rng: np.random.Generator) -> Instance:
+    """Rows in general position, with noise."""
+    return _partly_observed(rng, normal(rng, 12, 60), float(rng.choice([0.003, 0.03, 0.1, 0.3])))

@@ -1,100 +1,84 @@
-"""Kinds of distances at the edge of fixing their points: few neighbours, chains, clusters, thin slabs, wrong ranges."""
-
-from __future__ import annotations
+"""Kinds of distances that barely determine their points: few neighbours, chains, clusters, slabs, gross errors."""
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
-from soak.instance import DISTANCES, Draw, Instance
+from soak.instance import DISTANCES, KINDS, Floats, Instance, kind, rms
 
-__all__ = ["KINDS"]
-
-Floats = NDArray[np.float64]
-
-KINDS: dict[str, Draw] = {}
-
-# Share of the ranges that are wrong, at most, and by how much, in cut-offs.
+# The largest share of distances with a gross error, and the size of these errors as a share of the cut-off.
 WRONG, LEAST_WRONG, MOST_WRONG = 0.1, 0.03, 0.4
 
 
-def kind(draw: Draw) -> Draw:
-    """List a kind under its name."""
-    KINDS[draw.__name__.replace("_", "-")] = draw
-    return draw
+def censored(rng: np.random.Generator, points: Floats, cutoff: float, errors: float = 0.0) -> Instance:
+    """Observe distances up to a cut-off, which is passed more often than not; noise comes before it or after.
 
-
-def some_noise(rng: np.random.Generator) -> float:
-    """None in every second instance, else 0.001 to 3 % of the cut-off."""
-    return float(rng.choice([0.0, 10.0 ** -rng.uniform(1.5, 5)]))
-
-
-def heard(rng: np.random.Generator, points: Floats, cutoff: float, wrong: float = 0.0, **about: Any) -> Instance:
-    """Distances up to a cut-off, which is told more often than not; noise comes before it or after.
-
-    ``wrong``: the share of the ranges that are grossly wrong; then a robust fit is asked for.
+    Every second instance is exact, others have noise of 0.001 to 3 % of the cut-off. ``errors`` is the share of gross
+    errors; if there are any, the loss is robust.
     """
-    gaps, sigma = pdist(points), cutoff * some_noise(rng)
-    measured = np.abs(gaps + sigma * rng.standard_normal(len(gaps)))
-    told, cut_after = bool(rng.random() < 0.7), bool(rng.random() < 0.7)
+    lengths, sigma = pdist(points), cutoff * float(rng.choice([0.0, 10.0 ** -rng.uniform(1.5, 5)]))
+    measured = np.abs(lengths + sigma * rng.standard_normal(len(lengths)))
+    passed, cut_after = bool(rng.random() < 0.7), bool(rng.random() < 0.7)
     known = sigma > 0 and (not cut_after or rng.random() < 0.4)
-    seen = squareform((measured if cut_after else gaps) <= cutoff)
-    np.fill_diagonal(seen, True)
-    values = squareform(measured)
-    options: dict[str, Any] = {"dim": points.shape[1], "cutoff": cutoff if told else None}
+    given = squareform((measured if cut_after else lengths) <= cutoff) | np.eye(len(points), dtype=bool)
+    seen, values = given.copy(), squareform(measured)
+    options: dict[str, Any] = {"dim": points.shape[1], "cutoff": cutoff if passed else None}
     if known:
         options["sigma"] = sigma
-    given = seen
-    if wrong:
-        i, j = np.nonzero(np.triu(seen, 1))
-        bad = rng.random(len(i)) < wrong
-        either = rng.random() < 0.5
+    if errors:
+        i, j = np.nonzero(np.triu(given, 1))
+        bad = rng.random(len(i)) < errors
+        both_signs = rng.random() < 0.5
         by = cutoff * rng.uniform(LEAST_WRONG, MOST_WRONG, len(i))
-        by *= rng.choice([1.0, -1.0], len(i)) if either else 1.0
-        values[i[bad], j[bad]] = values[j[bad], i[bad]] = np.abs(values[i, j] + by)[bad]
+        by *= rng.choice([1.0, -1.0], len(i)) if both_signs else 1.0
+        i, j, by = i[bad], j[bad], by[bad]
+        values[i, j] = values[j, i] = np.abs(values[i, j] + by)
         options["loss"] = "huber"
-        given, seen = seen, seen.copy()
-        seen[i[bad], j[bad]] = seen[j[bad], i[bad]] = False  # they are no part of what must be met
-        about |= {"wrong": int(bad.sum()), "either": either}
-    size = float(np.sqrt(np.mean(gaps**2)))
-    degree = float(seen.sum() / len(points) - 1)
-    about |= {"n": len(points), "cutoff": cutoff, "told": told, "sigma": sigma, "known": known}
-    about["neighbours"] = round(degree, 2)
-    return Instance(
-        DISTANCES,
-        np.where(given, values, np.nan),
-        squareform(gaps),
-        seen,
-        options,
-        points,
-        sigma / size,
-        about=about,
-        wrong=wrong > 0,
-    )
+        seen[i, j] = seen[j, i] = False  # an answer need not meet them
+    data, noise = np.where(given, values, np.nan), sigma / rms(lengths)
+    return Instance(DISTANCES, data, squareform(lengths), seen, options, points, noise, wrong=errors > 0)
 
 
 def cutoff_for(points: Floats, neighbours: float) -> float:
-    """With so many neighbours each, on the average."""
-    gaps = pdist(points)
-    share = min(neighbours / (len(points) - 1), 1.0)
-    return float(np.quantile(gaps, share))
+    """Return the cut-off that leaves so many neighbours on average."""
+    return float(np.quantile(pdist(points), min(neighbours / (len(points) - 1), 1.0)))
 
 
-def sparse_plane(rng: np.random.Generator) -> tuple[Floats, float]:
+def edge(draw: Any) -> Any:
+    """Register the kind ``edge-NAME`` of these points and this cut-off."""
+    KINDS[f"edge-{draw.__name__}"] = lambda rng: censored(rng, *draw(rng))
+    return draw
+
+
+@edge
+def plane(rng: np.random.Generator) -> tuple[Floats, float]:
     """Points uniform in the square with six to nine neighbours each."""
     points = rng.random((int(rng.integers(30, 161)), 2))
     return points, cutoff_for(points, rng.uniform(6, 9))
 
 
-def folded_chain(rng: np.random.Generator) -> tuple[Floats, float]:
-    """A chain with steps of 3.8 in a ball, no two points closer than 3, and contacts up to 6 to 8."""
-    from unrelu.datasets import chain
+@edge
+def chain(rng: np.random.Generator) -> tuple[Floats, float]:
+    """A chain like a protein's: steps of 3.8 in a ball, no two points closer than 3, contacts up to 6 to 8."""
+    count = int(rng.choice([40, 60, 80, 120, 300], p=[0.3, 0.25, 0.2, 0.2, 0.05]))
+    radius = 0.72 * 3.8 * count ** (1 / 3)
+    points, placed, failures = np.zeros((count, 3)), 1, 0
+    while placed < count:
+        steps = rng.standard_normal((30, 3))
+        tries = points[placed - 1] + 3.8 * (steps / np.linalg.norm(steps, axis=1, keepdims=True))
+        lengths = np.linalg.norm(tries[:, None] - points[: placed - 1], axis=2)
+        free = np.flatnonzero((np.linalg.norm(tries, axis=1) <= radius) & (lengths >= 3.0).all(axis=1))
+        if free.size:
+            points[placed] = tries[free[0]]
+            placed, failures = placed + 1, max(failures - 1, 0)
+        else:  # take back the last steps
+            failures += 5
+            placed = max(1, placed - failures)
+    return points, rng.uniform(6, 8)
 
-    return chain(int(rng.choice([40, 60, 80, 120, 300], p=[0.3, 0.25, 0.2, 0.2, 0.05])), rng=rng), rng.uniform(6, 8)
 
-
+@edge
 def clusters(rng: np.random.Generator) -> tuple[Floats, float]:
     """Clusters of points that few distances join."""
     dim, count = int(rng.choice([2, 2, 3])), int(rng.integers(3, 9))
@@ -104,6 +88,7 @@ def clusters(rng: np.random.Generator) -> tuple[Floats, float]:
     return points, cutoff_for(points, rng.uniform(0.15, 0.45) * len(points))
 
 
+@edge
 def slab(rng: np.random.Generator) -> tuple[Floats, float]:
     """A thin slab of space, or a thin strip of the plane."""
     dim = int(rng.choice([2, 3, 3]))
@@ -113,32 +98,7 @@ def slab(rng: np.random.Generator) -> tuple[Floats, float]:
 
 
 @kind
-def edge_plane(rng: np.random.Generator) -> Instance:
-    """Few neighbours in the plane."""
-    return heard(rng, *sparse_plane(rng))
-
-
-@kind
-def edge_chain(rng: np.random.Generator) -> Instance:
-    """Contacts of a chain."""
-    return heard(rng, *folded_chain(rng))
-
-
-@kind
-def edge_clusters(rng: np.random.Generator) -> Instance:
-    """Clusters that few distances join."""
-    return heard(rng, *clusters(rng))
-
-
-@kind
-def edge_slab(rng: np.random.Generator) -> Instance:
-    """Points nearly in a plane of space, or on a line of the plane."""
-    return heard(rng, *slab(rng))
-
-
-@kind
 def edge_wrong(rng: np.random.Generator) -> Instance:
-    """Any of these with up to a tenth of the ranges wrong, fitted robustly."""
-    draw = (sparse_plane, folded_chain, clusters, slab)[int(rng.integers(4))]
-    points, cutoff = draw(rng)
-    return heard(rng, points, cutoff, wrong=rng.uniform(0.01, WRONG), family=draw.__name__)
+    """Any of these with gross errors in up to a tenth of the distances, and a robust loss."""
+    points, cutoff = (plane, chain, clusters, slab)[int(rng.integers(4))](rng)
+    return censored(rng, points, cutoff, errors=rng.uniform(0.01, WRONG))

@@ -1,24 +1,13 @@
-"""Tables with a known answer, as the symmetric matrix they are part of: rows, then columns, and nothing of the rest."""
-
-from __future__ import annotations
+"""Kinds of tables, each as part of the symmetric matrix [[·, M], [Mᵀ, ·]], of which nothing else exists."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from soak.instance import TABLES, Bools, Draw, Floats, Instance
-from soak.kinds import FAMILIES, size
-
-__all__ = ["KINDS", "TableInstance"]
-
-KINDS: dict[str, Draw] = {}
-
-
-def kind(draw: Draw) -> Draw:
-    """List a kind under its name."""
-    KINDS[draw.__name__.replace("_", "-")] = draw
-    return draw
+from soak.instance import TABLES, Floats, Instance, kind, rms
+from soak.kinds import FAMILIES, size, varied_thresholds
+from soak.patterns import censoring
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,126 +17,102 @@ class TableInstance(Instance):
     cut: int = 0
 
     def values(self) -> Floats:
-        """The table twice, NaN where nothing was seen."""
-        return _whole(np.asarray(self.data, float), np.nan)
+        """Return the symmetric matrix of the data, NaN where missing."""
+        return symmetric(np.asarray(self.data, float), np.nan)
 
     @property
     def exists(self) -> Any:
-        """Those of the table."""
+        """The entries of the table and of its transpose."""
         row = np.arange(self.size) < self.cut
         return row[:, None] != row
 
-    def asked_with(self) -> dict[str, Any]:
-        """Arguments of the front door."""
-        unknown = self.options["unknown"]
+    def arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments of the public function."""
+        own = slice(self.cut), slice(self.cut, None)
         options = {key: self.options[key] for key in ("rank", "threshold", "seen")}
         if np.ndim(options["threshold"]):
-            options["threshold"] = options["threshold"][: self.cut, self.cut :]
-        own = unknown[: self.cut, self.cut :]
-        return options | ({"unknown": own} if own.any() else {})
+            options["threshold"] = options["threshold"][own]
+        unknown = self.options["unknown"][own]
+        return options | ({"unknown": unknown} if unknown.any() else {})
 
 
-def _whole(table: Floats, elsewhere: float) -> Floats:
+def symmetric(table: Any, elsewhere: Any) -> Any:
+    """Return the symmetric matrix that contains a table, filled elsewhere with a constant."""
+    table = np.asarray(table)
     m, n = table.shape
-    whole = np.full((m + n, m + n), elsewhere, dtype=table.dtype)
-    whole[:m, m:], whole[m:, :m] = table, table.T
-    return whole
+    matrix = np.full((m + n, m + n), elsewhere, dtype=table.dtype)
+    matrix[:m, m:], matrix[m:, :m] = table, table.T
+    return matrix
 
 
-def table(rng: np.random.Generator, L: Floats, R: Floats, noise: float, **about: Any) -> Instance:
-    """A table seen beyond a threshold, on either side, or at random; some of it unknown."""
+def table(rng: np.random.Generator, L: Floats, R: Floats, noise: float) -> Instance:
+    """Observe what is beyond a threshold, or entries at random; some missing for another reason."""
     M = L @ R.T
-    Y = M + noise * float(np.sqrt(np.mean(M**2))) * rng.standard_normal(M.shape)
+    measured = M + noise * rms(M) * rng.standard_normal(M.shape)
     way = str(rng.choice(["sign", "quantile", "below", "random"]))
-    tau: float | None = 0.0 if way == "sign" else float(np.quantile(Y, rng.uniform(0.2, 0.7)))
-    seen: Bools = tau >= Y if way == "below" else tau <= Y
-    dark = np.zeros(M.shape, bool)
+    tau: float | None = 0.0 if way == "sign" else float(np.quantile(measured, rng.uniform(0.2, 0.7)))
+    seen = measured <= tau if way == "below" else measured >= tau
+    unknown = np.zeros(M.shape, bool)
     if way == "random":
         tau, seen = None, rng.random(M.shape) < rng.uniform(0.3, 0.9)
     elif rng.random() < 0.3:
-        dark = rng.random(M.shape) < 0.1
-        seen = seen & ~dark
+        unknown = rng.random(M.shape) < 0.1
+        seen = seen & ~unknown
     if not seen.any():
-        return table(rng, L, R, noise, **about)
-    side = "below" if way == "below" else "above"
-    said = {"threshold": tau, "seen": side, "unknown": dark & ~seen}
-    return made(L, R, np.where(seen, Y, np.nan), said, noise, pattern=way, **about)
+        return table(rng, L, R, noise)
+    options = censoring(tau, "below" if way == "below" else "above", symmetric(unknown, True))
+    return made(L, R, np.where(seen, measured, np.nan), options, noise)
 
 
-def made(L: Floats, R: Floats, data: Floats, said: dict[str, Any], noise: float, **about: Any) -> Instance:
-    """The instance of a table, with what is said of its absent entries."""
-    M, seen, (m, n) = L @ R.T, ~np.isnan(data), data.shape
-    dark = said.get("unknown", np.zeros(data.shape, bool))
-    unknown = np.ones((m + n, m + n), bool)
-    unknown[:m, m:], unknown[m:, :m] = dark, dark.T
-    tau = said["threshold"]
-    options = {
-        "rank": L.shape[1],
-        "threshold": _whole(tau, 0.0) if np.ndim(tau) else tau,
-        "seen": said.get("seen", "above"),
-        "unknown": unknown,
-    }
-    told = {
-        "n": m + n,
-        "rows": m,
-        "columns": n,
-        "rank": L.shape[1],
-        "seen": round(float(seen.mean()), 3),
-        **about,
-    }
-    truth, pattern = _whole(M, 0.0), _whole(seen, False)  # type: ignore[arg-type]
-    planted = np.vstack([L, R])
-    return TableInstance(TABLES, data, truth, pattern.astype(bool), options, planted, noise=noise, about=told, cut=m)
+def made(L: Floats, R: Floats, data: Floats, options: dict[str, Any], noise: float) -> Instance:
+    """Return the instance of a table."""
+    truth, seen = symmetric(L @ R.T, 0.0), symmetric(~np.isnan(data), False)
+    options, planted = {"rank": L.shape[1]} | options, np.vstack([L, R])
+    return TableInstance(TABLES, data, truth, seen, options, planted, noise=noise, cut=len(L))
 
 
-def factors(rng: np.random.Generator, low: int, high: int) -> tuple[str, Floats, Floats]:
-    """Rows of any family, columns in general position."""
+def factors(rng: np.random.Generator, low: int, high: int) -> tuple[Floats, Floats]:
+    """Draw rows of any family, and columns in general position."""
     while True:
-        name, m, n = str(rng.choice(list(FAMILIES))), size(rng, low, high), size(rng, low, high)
+        family = FAMILIES[str(rng.choice(list(FAMILIES)))]
+        m, n = size(rng, low, high), size(rng, low, high)
         r = int(min(1 + rng.geometric(0.4), 5, max(1, min(m, n) // 2)))
-        L = FAMILIES[name](rng, m, r)
+        L = family(rng, m, r)
         if L.any():
-            return name, L, rng.standard_normal((n, r))
+            return L, rng.standard_normal((n, r))
 
 
 @kind
 def tables(rng: np.random.Generator) -> Instance:
     """Any family, without noise."""
-    name, L, R = factors(rng, 2, 40)
-    return table(rng, L, R, 0.0, family=name)
+    return table(rng, *factors(rng, 2, 40), 0.0)
 
 
 @kind
 def tables_small(rng: np.random.Generator) -> Instance:
-    """A few rows and columns, whole numbers, repeats."""
-    name, L, R = factors(rng, 2, 8)
+    """A few rows and columns, integers, repeated rows."""
+    L, R = factors(rng, 2, 8)
     if rng.random() < 0.5:
         L, R = np.round(2 * L), np.round(2 * R)
     if rng.random() < 0.3:
         L = L[rng.integers(0, len(L), len(L))]
-    return table(rng, L, R, 0.0, family=name) if L.any() and R.any() else tables_small(rng)
+    return table(rng, L, R, 0.0) if L.any() and R.any() else tables_small(rng)
 
 
 @kind
 def tables_limits(rng: np.random.Generator) -> Instance:
-    """Limits of each row, of each column or of each entry, at quantiles between 20 and 80 %; with noise or without."""
-    _, L, R = factors(rng, 6, 40)
+    """Thresholds of rows, columns or entries at quantiles between 20 and 80 %, with noise or without."""
+    L, R = factors(rng, 6, 40)
     noise = float(rng.choice([0.0, 0.0, 0.03, 0.1]))
     M = L @ R.T
-    Y = M + noise * float(np.sqrt(np.mean(M**2))) * rng.standard_normal(M.shape)
+    measured = M + noise * rms(M) * rng.standard_normal(M.shape)
     way = str(rng.choice(["rows", "columns", "entries"]))
-    levels = rng.uniform(0.2, 0.8, M.shape)
-    if way == "rows":
-        tau = np.array([np.full(M.shape[1], np.quantile(row, level[0])) for row, level in zip(Y, levels, strict=True)])
-    elif way == "columns":
-        tau = np.array([np.full(len(M), np.quantile(col, lev[0])) for col, lev in zip(Y.T, levels.T, strict=True)]).T
-    else:
-        tau = np.quantile(Y, levels)
-    return made(L, R, np.where(tau <= Y, Y, np.nan), {"threshold": tau}, noise, pattern=way)
+    thresholds = varied_thresholds(way, measured, rng.uniform(0.2, 0.8, M.shape))
+    options = censoring(symmetric(thresholds, 0.0), unknown=symmetric(np.zeros(M.shape, bool), True))
+    return made(L, R, np.where(thresholds <= measured, measured, np.nan), options, noise)
 
 
 @kind
 def tables_noisy(rng: np.random.Generator) -> Instance:
-    """With noise from little to a third."""
-    name, L, R = factors(rng, 12, 60)
-    return table(rng, L, R, float(rng.choice([0.003, 0.03, 0.1, 0.3])), family=name)
+    """Noise of 0.3 to 30 %."""
+    return table(rng, *factors(rng, 12, 60), float(rng.choice([0.003, 0.03, 0.1, 0.3])))

@@ -1,143 +1,99 @@
-"""Another matrix of the same rank that agrees with everything seen: sought with a plain solver of its own.
+"""Search for a second completion: another matrix of the same rank that meets all data, by a solver of its own.
 
-Levenberg–Marquardt on the seen entries, with a hinge for what absence says. The truth is one completion. Another one
-that differs in an entry which was called determined refutes the claim.
+Levenberg–Marquardt on the observed entries, with a hinge for the censoring constraint. The truth is one completion.
+Another one that differs in an entry that was called determined refutes the claim.
 """
 
-from __future__ import annotations
-
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from soak.answer import Answer
-from soak.checks import SURE, together
-from soak.instance import DISTANCES, Instance
+from soak.checks import CERTAIN, determined_pairs
+from soak.instance import DISTANCES, Bools, Floats, Instance
 
-__all__ = ["second_completion"]
-
-Floats = NDArray[np.float64]
-
-# Unknowns up to which it is worth its time, starts, and steps of each.
+# The largest number of unknowns, the number of starts, and steps of each.
 UNKNOWNS, STARTS, STEPS = 90, 18, 60
-# Agreement with what was seen, as a share of the two rows' sizes, and a difference that no rounding makes of it, as one
-# of the largest entry.
+# Agreement with the data, as a share of the product of the lengths of the two rows, and a difference that rounding does
+# not explain, as a share of the largest entry.
 AGREES, DIFFERS = 1e-13, 1e-4
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """Equations and one-sided ones over pairs i ≤ j, in units of the largest entry.
+def residuals_of(instance: Instance) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """Return a function from a factor to the residuals of the constraints over pairs i ≤ j and their derivatives.
 
-    ``size`` is what rounding is measured against: that of the two rows, as the package does, not that of the largest.
+    Residuals are in units of what rounding is measured against: the product of the lengths of the two rows.
     """
+    distances, options = instance.group == DISTANCES, instance.options
+    i, j = np.triu_indices(instance.size, 1 if distances else 0)
+    values, observed = instance.values() / instance.scale, instance.observed_either_way[i, j]
+    value, kind = np.where(instance.seen[i, j], values[i, j], values[j, i]), np.zeros(len(i))
+    threshold, used = options["cutoff" if distances else "threshold"], observed
+    if threshold is not None:
+        side = 1 if distances or options["seen"] == "below" else -1
+        unknown = np.zeros(values.shape, bool) if options.get("unknown") is None else options["unknown"]
+        # Of limits that differ between (i, j) and (j, i) the narrower; unknown entries have none.
+        edge = np.where(unknown, -side * np.inf, np.broadcast_to(threshold, values.shape) / instance.scale)
+        tight = (np.minimum if side < 0 else np.maximum)(edge[i, j], edge[j, i])
+        value, kind = np.where(observed, value, tight), np.where(observed, 0, side)
+        used = observed | ~(unknown[i, j] & unknown[j, i])
+    i, j, value, kind = i[used], j[used], value[used], kind[used]
+    rows = np.linalg.norm(instance.planted, axis=1) / np.sqrt(instance.scale)
+    size = np.ones(len(i)) if distances else rows[i] * rows[j]
+    size, count, signs = np.where(size > 0, size, 1.0), np.arange(len(i)), instance.signs
 
-    first: NDArray[np.intp]
-    second: NDArray[np.intp]
-    value: Floats
-    kind: NDArray[np.int8]  # 0 seen, −1 at most the value, 1 at least the value
-    distances: bool
-    size: Floats
-    signs: Any = 1.0
-
-    @classmethod
-    def of(cls, instance: Instance) -> Seen:
-        """What the data say of an instance."""
-        values, seen, n = instance.values() / instance.scale, instance.seen, instance.size
-        i, j = np.triu_indices(n, 1 if instance.group == DISTANCES else 0)
-        either = seen[i, j] | seen[j, i]
-        known = np.where(seen[i, j], values[i, j], values[j, i])
-        parts = [(i[either], j[either], known[either], np.zeros(int(either.sum()), np.int8))]
-        if instance.group == DISTANCES:
-            if instance.options["cutoff"] is not None:
-                parts.append(_absent(i, j, ~either, instance.options["cutoff"] / instance.scale, 1))
-        elif instance.options["threshold"] is not None:
-            unknown = instance.options["unknown"]
-            dark = np.zeros((n, n), bool) if unknown is None else unknown
-            # One of the two directions is enough: what is absent there is on the other side.
-            absent = ~either & ~(dark[i, j] & dark[j, i])
-            side = -1 if instance.options["seen"] == "above" else 1
-            edge = np.broadcast_to(instance.options["threshold"], (n, n)) / instance.scale
-            # Of limits that differ between the two ways round, the narrower; an unknown way says nothing.
-            nowhere = -side * np.inf
-            forward, backward = (np.where(dark[a, b], nowhere, edge[a, b]) for a, b in ((i, j), (j, i)))
-            tight = (np.minimum if side < 0 else np.maximum)(forward, backward)
-            parts.append(_absent(i, j, absent, tight, side))
-        first, second, value, kind = (np.concatenate(column) for column in zip(*parts, strict=True))
-        rows = np.linalg.norm(instance.planted, axis=1) / np.sqrt(instance.scale)
-        size = np.ones(len(first)) if instance.group == DISTANCES else rows[first] * rows[second]
-        return cls(
-            first, second, value, kind, instance.group == DISTANCES, np.where(size > 0, size, 1.0), instance.signs
-        )
-
-    def gaps(self, V: Floats) -> tuple[Floats, Floats]:
-        """Residuals over their size, and the derivative of each by every unknown."""
-        n, r = V.shape
-        a, b = V[self.first], V[self.second]
-        count = np.arange(len(self.first))
-        J = np.zeros((len(count), n, r))
-        if self.distances:
-            apart = a - b
-            length = np.linalg.norm(apart, axis=1)
-            gap = length - self.value
-            way = apart / np.maximum(length, 1e-12)[:, None]
-            J[count, self.first] = way
-            J[count, self.second] = -way
+    def residuals(V: Floats) -> tuple[Floats, Floats]:
+        a, b = V[i], V[j]
+        J = np.zeros((len(count), *V.shape))
+        if distances:
+            length = np.linalg.norm(a - b, axis=1)
+            residual = length - value
+            direction = (a - b) / np.maximum(length, 1e-12)[:, None]
+            J[count, i], J[count, j] = direction, -direction
         else:
-            gap = np.einsum("ij,ij->i", a * self.signs, b) - self.value
-            J[count, self.first] += b * self.signs
-            J[count, self.second] += a * self.signs
-        met = (self.kind < 0) & (gap < 0) | (self.kind > 0) & (gap > 0)
-        gap[met] = 0.0
-        J[met] = 0.0
-        return gap / self.size, J.reshape(len(count), n * r) / self.size[:, None]
+            residual = np.einsum("ij,ij->i", a * signs, b) - value
+            J[count, i] += b * signs
+            J[count, j] += a * signs
+        met = kind * residual > 0  # kind is 0 for equations, −1 for at most, 1 for at least the value
+        residual[met], J[met] = 0.0, 0.0
+        return residual / size, J.reshape(len(count), V.size) / size[:, None]
 
-
-def _absent(i: Any, j: Any, where: Any, value: Any, side: int) -> tuple[Any, ...]:
-    count = int(where.sum())
-    return i[where], j[where], np.broadcast_to(value, where.shape)[where], np.full(count, side, np.int8)
+    return residuals
 
 
 def second_completion(instance: Instance, answer: Answer) -> str | None:
-    """A sentence about another completion that differs where the answer is called determined, or None."""
+    """Describe another completion that differs where the answer is called determined, or return None."""
     if not instance.exact or instance.single or instance.planted.size > UNKNOWNS or answer.determined is None:
         return None
-    claimed = together(answer) & ~(instance.seen | instance.seen.T)
+    claimed = determined_pairs(answer)
     if answer.entry_levels is not None:
-        claimed |= np.isin(answer.entry_levels, SURE) & ~(instance.seen | instance.seen.T)
-    return differing(instance, claimed)
+        claimed |= np.isin(answer.entry_levels, CERTAIN)
+    return differing(instance, claimed & ~instance.observed_either_way)
 
 
-def differing(instance: Instance, claimed: NDArray[np.bool_]) -> str | None:
-    """A sentence about another completion that differs from the truth in a claimed entry, or None."""
+def differing(instance: Instance, claimed: Bools) -> str | None:
+    """Describe another completion that differs from the truth in a claimed entry, or return None."""
     claimed = claimed & instance.exists
     if not claimed.any():
         return None
-    seen, truth = Seen.of(instance), instance.truth / instance.scale
+    residuals, truth = residuals_of(instance), instance.truth / instance.scale
     for start in _starts(instance):
-        V = _solved(seen, start)
-        gap, _ = seen.gaps(V)
-        if not np.abs(gap).max(initial=0.0) < AGREES:
+        V, misfit = _solved(residuals, start)
+        if not misfit < AGREES:
             continue
-        other = _lengths(V) if seen.distances else V * seen.signs @ V.T
-        apart = np.where(claimed, np.abs(other - truth), 0.0)
-        i, j = np.unravel_index(int(np.argmax(apart)), apart.shape)
-        if apart[i, j] > DIFFERS:
-            return (
-                f"entry ({i}, {j}) is {instance.truth[i, j]:.6g}, but {other[i, j] * instance.scale:.6g} in another "
-                f"completion that meets every seen entry to {np.abs(gap).max():.0e}"
-            )
+        other = np.linalg.norm(V[:, None] - V, axis=2) if instance.group == DISTANCES else V * instance.signs @ V.T
+        change = np.where(claimed, np.abs(other - truth), 0.0)
+        i, j = np.unravel_index(int(np.argmax(change)), change.shape)
+        if change[i, j] > DIFFERS:
+            value = f"{instance.truth[i, j]:.6g}, but {other[i, j] * instance.scale:.6g}"
+            return f"entry ({i}, {j}) is {value} in another completion that meets all data to {misfit:.0e}"
     return None
 
 
 def _starts(instance: Instance) -> Iterator[Floats]:
-    """Random ones, and the truth with some rows drawn anew or mirrored."""
-    root = instance.scale if instance.group == DISTANCES else np.sqrt(instance.scale)
-    U = instance.planted / root
+    """Yield random factors, and the truth with some rows drawn anew or mirrored."""
+    U = instance.planted / (instance.scale if instance.group == DISTANCES else np.sqrt(instance.scale))
     n, r = U.shape
     rng = np.random.default_rng([n, r, zlib.crc32(instance.name.encode())])
     size = float(np.sqrt(np.mean(U**2))) or 1.0
@@ -154,30 +110,22 @@ def _starts(instance: Instance) -> Iterator[Floats]:
         yield V
 
 
-def _solved(seen: Seen, V: Floats) -> Floats:
-    """Levenberg–Marquardt to rounding."""
-    damping, (gap, J) = 1e-2, seen.gaps(V)
-    cost = float(gap @ gap)
+def _solved(residuals: Callable[[Floats], tuple[Floats, Floats]], V: Floats) -> tuple[Floats, float]:
+    """Minimize by Levenberg–Marquardt to rounding; return the factor and the largest residual."""
+    damping, (residual, J) = 1e-2, residuals(V)
     for _ in range(STEPS):
+        cost = residual @ residual
         if cost < AGREES**2 / 1e6 or damping > 1e8:
             break
-        normal, slope = J.T @ J, J.T @ gap
-        spread = float(np.trace(normal)) / len(normal) or 1.0
-        normal[np.diag_indices_from(normal)] += damping * spread
+        normal = J.T @ J
+        normal[np.diag_indices_from(normal)] += damping * (np.trace(normal) / len(normal) or 1.0)
         try:
-            step = np.linalg.solve(normal, slope)
+            W = V - np.linalg.solve(normal, J.T @ residual).reshape(V.shape)
         except np.linalg.LinAlgError:
             break
-        W = V - step.reshape(V.shape)
-        new_gap, new_J = seen.gaps(W)
-        new_cost = float(new_gap @ new_gap)
-        if new_cost < cost:
-            V, gap, J, cost, damping = W, new_gap, new_J, new_cost, max(damping / 5, 1e-13)
+        new, new_J = residuals(W)
+        if new @ new < cost:
+            V, residual, J, damping = W, new, new_J, max(damping / 5, 1e-13)
         else:
             damping *= 4
-    return V
-
-
-def _lengths(V: Floats) -> Floats:
-    lengths: Floats = np.linalg.norm(V[:, None] - V, axis=2)
-    return lengths
+    return V, float(np.abs(residual).max(initial=0.0))

@@ -1,131 +1,78 @@
-"""One instance from its name to a record: drawn, asked, checked, compared with itself permuted or scaled."""
+"""One instance from its name to a record: drawn, solved, checked, compared with itself permuted or scaled."""
 
-from __future__ import annotations
-
-import signal
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from types import FrameType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from soak.answer import Answer, asked
+from soak.answer import Answer, solve
 from soak.catalogue import drawn
-from soak.checks import compared, coverage, failures, found, right_rows
-from soak.instance import Instance
-from soak.kinds import changes_digits
+from soak.checks import coverage, difference, failed_checks, planted_errors, right_rows
+from soak.instance import Instance, Record
 from soak.second import second_completion
 
-__all__ = ["HANG", "facts", "trial"]
-
-# Seconds of the processor after which an instance of at most sixty rows counts as stuck. A busy machine may be slow.
+# Processor seconds after which an answer counts as stuck.
 HANG = 120
 
 
-class Hang(BaseException):
-    """Not an Exception: nothing on the way may take it for one and go on."""
-
-
-@contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    def ring(number: int, frame: FrameType | None) -> None:
-        raise Hang
-
-    before = signal.signal(signal.SIGPROF, ring)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-
-
-def trial(name: str, *, hang: float = HANG) -> dict[str, Any]:
-    """Everything that is tried and found, ready for JSON."""
+def trial(name: str) -> Record:
+    """Return everything that was tried and found, ready for JSON."""
     instance = drawn(name)
-    record: dict[str, Any] = {"name": name, "kind": instance.kind, "group": instance.group, "about": instance.about}
-    findings: dict[str, str] = {}
-    remarks: dict[str, str] = {}
-    answer = Answer()
-    try:
-        with _alarm(hang):
-            answer = asked(instance)
-            findings = found(instance, answer)
-            second = second_completion(instance, answer)
-            if second is not None:
-                findings["second"] = second
-            findings |= _companion(instance, answer) | findings
-            remarks = {name: findings.pop(name) for name in ("last-digit",) if name in findings}
-    except Hang:
-        findings["hang"] = f"no answer after {hang:g} s of the processor"
-    return (
-        record
-        | facts(instance, answer)
-        | {
-            "findings": findings,
-            "remarks": remarks,
-            "companion": instance.companion,
-        }
-    )
+    answer = solve(instance)
+    findings = _companion(instance, answer) | failed_checks(instance, answer)
+    second = second_completion(instance, answer)
+    if second is not None:
+        findings["second"] = second
+    if answer.seconds > HANG:
+        findings["hang"] = f"{answer.seconds:.0f} processor seconds"
+    return facts(instance, answer) | {"findings": findings}
 
 
-def facts(instance: Instance, answer: Answer) -> dict[str, Any]:
-    """What is counted of an answer."""
-    inside, of = coverage(instance, answer)
+def facts(instance: Instance, answer: Answer) -> Record:
+    """Return the facts about an answer that are counted."""
     rows = right_rows(instance, answer)
-    fitted = answer.values is not None and (
-        instance.noise > 0 or bool((np.abs(answer.values - instance.values())[instance.seen] <= instance.close).all())
-    )
     determined = [] if answer.determined is None else np.flatnonzero(answer.determined).tolist()
-    return {
+    met = instance.noise > 0
+    if answer.values is not None and not met:
+        met = bool((np.abs(answer.values - instance.values())[instance.seen] <= instance.close).all())
+    described = {key: getattr(instance, key) for key in ("name", "kind", "group", "about", "noise", "exact")}
+    return described | {
+        "observed": int(instance.seen.sum()),
         "code": answer.code,
         "converged": answer.converged,
-        "right": answer.converged and fitted and rows == determined,
+        "right": answer.converged and met and rows == determined,
         "rows": determined,
         "right_rows": rows,
-        "noise": instance.noise,
-        "covered": [inside, of],
+        "errors": planted_errors(instance, answer),
+        "covered": coverage(instance, answer),
         "seconds": round(answer.seconds, 3),
     }
 
 
 def _companion(instance: Instance, answer: Answer) -> dict[str, str]:
-    """The same question in another order or in other units: what is wrong there, and what differs."""
+    """Solve the same problem in another order or in other units; return its faults and what differs."""
     if not instance.companion:
         return {}
-    if instance.companion == "permuted":
-        order = np.random.default_rng(zlib.crc32(instance.name.encode())).permutation(instance.size)
-        twin, name = instance.permuted(order), "permutation"
-        other = asked(twin, everything=False)
-        back = _reordered(other, np.argsort(order))
+    unit, permuted = instance.unit, instance.companion == "permuted"
+    order = np.random.default_rng(zlib.crc32(instance.name.encode())).permutation(instance.size)
+    twin = instance.permuted(order) if permuted else instance.scaled(unit)
+    other = solve(twin, everything=not permuted)
+    faults = {key: f"{instance.companion} ({unit:g}): {fault}" for key, fault in failed_checks(twin, other).items()}
+    if other.values is None or other.determined is None or not (permuted or keeps_digits(unit)):
+        return faults
+    if permuted:
+        back = np.argsort(order)
+        values, determined = other.values[np.ix_(back, back)], other.determined[back]
+        other = replace(other, values=values, determined=determined, components=other.components[back])
     else:
-        twin = instance.scaled(instance.unit)
-        name = "last-digit" if changes_digits(instance.unit) else "scaling"
-        other = asked(twin)
-        back = _rescaled(other, instance.unit)
-    said = found(twin, other) if other.values is not None else failures(other)
-    said = {key: f"{instance.companion} ({instance.unit:g}): {words}" for key, words in said.items()}
-    changed = compared(instance, answer, back)
+        other = replace(other, values=other.values / unit)
+    changed = difference(instance, answer, other)
     if changed is not None:
-        said[name] = changed if name == "permutation" else f"times {instance.unit:g}: {changed}"
-    return said
+        faults["permutation" if permuted else "scaling"] = changed if permuted else f"times {unit:g}: {changed}"
+    return faults
 
 
-def _reordered(answer: Answer, order: NDArray[np.intp]) -> Answer:
-    """Put back into the first order, as far as it is compared."""
-    if answer.values is None or answer.determined is None or answer.components is None:
-        return answer
-    return replace(
-        answer,
-        values=answer.values[np.ix_(order, order)],
-        determined=answer.determined[order],
-        components=answer.components[order],
-    )
-
-
-def _rescaled(answer: Answer, unit: float) -> Answer:
-    return answer if answer.values is None else replace(answer, values=answer.values / unit)
+def keeps_digits(unit: float) -> bool:
+    """Return whether multiplication by the unit and its root is exact; otherwise the answer may change."""
+    mantissa, power = np.frexp(unit)
+    return bool(mantissa == 0.5 and power % 2)

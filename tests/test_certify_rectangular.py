@@ -89,7 +89,7 @@ def test_columns_that_see_dependent_rows_are_not_proved():
     from soak.catalogue import drawn
 
     instance = drawn("tables-limits:8000:2")
-    found = unrelu.complete_rectangular(instance.data, rng=0, **instance.asked_with())
+    found = unrelu.complete_rectangular(instance.data, rng=0, **instance.arguments())
     truth = instance.truth[: instance.cut, instance.cut :]
     levels = found.entry_determinacy(np.arange(truth.shape[0])[:, None], np.arange(truth.shape[1]))
     assert (levels == "proved").sum() > 120

@@ -191,7 +191,7 @@ def test_interrupted_while_measuring_memory_keeps_the_row(monkeypatch):
     def interrupted(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["unrelu.compare"]._Run, "peak", interrupted)
+    monkeypatch.setattr(sys.modules["unrelu._old.compare"]._Run, "peak", interrupted)
     found = compare(planted=(20, 2, 0.0), methods=FAST)
     assert found.interrupted
     assert [(r.method, r.peak_bytes) for r in found.rows] == [("gauss-newton", None)]
@@ -206,7 +206,7 @@ def test_memory_is_measured_on_the_first_trial_and_leaves_no_tracing():
 
 def test_times_are_taken_without_tracing(monkeypatch):
     tracing = []
-    module = sys.modules["unrelu.compare"]  # unrelu.compare is the function
+    module = sys.modules["unrelu._old.compare"]  # unrelu.compare is the function
     real = module.complete
 
     def spy(*args, **kwargs):
@@ -235,7 +235,7 @@ def test_a_warm_up_warns_of_nothing():
 
 
 def test_the_time_is_that_of_the_whole_call(monkeypatch):
-    module = sys.modules["unrelu.compare"]
+    module = sys.modules["unrelu._old.compare"]
     real, made = module.complete, []
 
     def spy(*args, **kwargs):

@@ -655,15 +655,3 @@ def test_auto_takes_no_longer_than_it_may():
 
 
 # --- nobody outside asks a loss or a kernel what it is ----------------------------------------------------------------
-
-
-def test_no_room_asks_which_loss_or_kernel_it_has():
-    from pathlib import Path
-
-    source = Path(unrelu.__file__).parent
-    words = ("uses_absence", ".hinge", ".tiles", "loss.name ==", " Observed()", " OneSided()", "loss.squared")
-    homes = ("model/losses", "kernels", "results/certificate.py", "solvers/base.py")
-    for path in source.rglob("*.py"):
-        if not str(path.relative_to(source)).startswith(homes):
-            found = [word for word in words if word in path.read_text()]
-            assert not found, f"{path.relative_to(source)}: {found}"

@@ -48,8 +48,8 @@ def test_bare_wheel_in_an_empty_environment(tmp_path):
     where = subprocess.run([python, "-c", COMPLETE], **run).stdout
     assert str(tmp_path) in where
     assert (Path(where.strip()).parent / "py.typed").exists()
-    assert (Path(where.strip()).parent / "experiments" / "printed.json").exists()
-    assert (Path(where.strip()).parent / "experiments" / "assets" / "page.js").exists()
+    assert (Path(where.strip()).parent / "_old" / "experiments" / "printed.json").exists()
+    assert (Path(where.strip()).parent / "_old" / "experiments" / "assets" / "page.js").exists()
     extras = subprocess.run([python, "-m", "pip", "list"], **run).stdout
     for name in ("pytest", "hypothesis", "torch", "numba"):
         assert f"\n{name} " not in extras

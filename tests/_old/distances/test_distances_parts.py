@@ -14,7 +14,7 @@ from unrelu._old.distances.trilateration import best_body, grow, seed_body
 from unrelu._old.problems.distances import DistanceProblem
 from unrelu._old.problems.laplacian import conjugate_gradients, dense_matrix, rigidity_rows, sparse_matrix
 from unrelu._old.problems.network import Misfit, Network, PairLimits
-from unrelu.datasets import chain, points_in_cube, shortest, within
+from unrelu.datasets import chain, points_in_cube, within
 
 
 def network_of(points, cutoff, *, limits=None, pairs=None, seed=0):
@@ -223,15 +223,3 @@ def test_chain_keeps_its_promises():
     assert gaps[~np.eye(300, dtype=bool)].min() >= 3.0
     assert np.linalg.norm(points, axis=1).max() <= 3.8 * 0.72 * 300 ** (1 / 3)
     np.testing.assert_array_equal(points, chain(300, rng=3))
-
-
-def test_shortest_fraction():
-    D, cutoff = shortest(points_in_cube(100, 3, rng=0), 0.2)
-    assert np.isfinite(D[np.triu_indices(100, 1)]).mean() == pytest.approx(0.2, abs=1e-3)
-    with pytest.raises(InputError, match="fraction must be above 0 and at most 1"):
-        shortest(np.zeros((3, 2)), 0.0)
-    with pytest.raises(InputError, match="a chain needs"):
-        chain(10, apart=5.0)
-    with pytest.raises(InputError, match="n and dim must be at least 1"):
-        points_in_cube(0, 2)
-    assert cutoff > 0

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from soak.answer import asked
+from soak.answer import solve
 from soak.catalogue import drawn
-from soak.checks import found as wrong_with
+from soak.checks import failed_checks
 from unrelu._old.data.table_observations import table_observations
 from unrelu._old.placing.table import placed_from
 from unrelu._old.proofs.table import determine_table
@@ -44,7 +44,7 @@ UPPER, LOWER = (range(8), range(7)), (range(8, 16), range(7, 14))
 def test_nothing_is_proved_of_bodies_that_share_rows_of_zeros_only(name):
     """Another completion meets all that was seen there, and the fit had rows of 1e-90 where the data have zeros."""
     instance = drawn(name)
-    assert wrong_with(instance, asked(instance)) == {}
+    assert failed_checks(instance, solve(instance)) == {}
 
 
 @pytest.mark.parametrize("left_over", [0.0, 1e-17])

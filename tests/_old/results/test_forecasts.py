@@ -106,7 +106,7 @@ def test_levels_are_probabilities():
 
 def test_a_forecast_warns_where_an_interval_does():
     instance = drawn("tables-noisy:12000:132")
-    found = unrelu.complete_rectangular(instance.data, rng=0, **instance.asked_with())
+    found = unrelu.complete_rectangular(instance.data, rng=0, **instance.arguments())
     for asked in (found.interval, found.predict):
         with pytest.warns(unrelu.CompletionWarning, match="not proportional") as said:
             asked(0, 1)

@@ -224,7 +224,7 @@ def test_time_that_is_over_leaves_the_best_so_far_and_says_so(monkeypatch, forec
 def test_compare_finds_the_rank_once(monkeypatch):
     _, X = relu_instance(40, 2)
     np.save("planted.npy", X)
-    library, asked = sys.modules["unrelu.compare"], []
+    library, asked = sys.modules["unrelu._old.compare"], []
 
     def counted(*args, **options):
         asked.append(args[1] if len(args) > 1 else None)
@@ -245,7 +245,7 @@ def test_compare_finds_the_rank_once(monkeypatch):
 
 
 def test_compare_says_which_rank_to_name_where_there_is_none(monkeypatch, forecast):
-    monkeypatch.setattr(sys.modules["unrelu.compare"], "complete", lambda *args, **options: forecast)
+    monkeypatch.setattr(sys.modules["unrelu._old.compare"], "complete", lambda *args, **options: forecast)
     done = run("compare", "x.csv", "--threshold", CUT, "--rank", "auto")
     ranks = {trial.rank: trial.gain for trial in forecast.rehearsal.trials if not trial.shrinkage}
     best = max(ranks, key=ranks.__getitem__)

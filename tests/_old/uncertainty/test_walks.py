@@ -52,7 +52,7 @@ def test_errors_of_rows_at_the_edge_of_a_limit(name):
 )
 def test_errors_of_tables_that_noise_moves_far(name, most):
     instance = drawn(name)
-    found = unrelu.complete_rectangular(instance.data, rng=0, **instance.asked_with())
+    found = unrelu.complete_rectangular(instance.data, rng=0, **instance.arguments())
     truth = instance.truth[: instance.cut, instance.cut :]
     assert off_by(found, truth, method=LINEAR) > 9
     assert found.error_bars().caution is not None
@@ -82,7 +82,7 @@ def test_entries_that_no_walk_went_by_are_as_uncertain_as_their_rows():
 
 def test_errors_that_noise_does_not_scale_are_said_to_be_in_doubt():
     instance = drawn("tables-noisy:10000:71")
-    bars = unrelu.complete_rectangular(instance.data, rng=0, **instance.asked_with()).error_bars()
+    bars = unrelu.complete_rectangular(instance.data, rng=0, **instance.arguments()).error_bars()
     assert "not proportional" in bars.caution
     assert 0.5 < bars._walked.share < 1
     assert in_words(Walked(np.zeros((2, 2)), share=0.04, times=9.0)) is None
@@ -136,7 +136,7 @@ def test_a_pin_pulls_its_entry_and_no_other():
 @pytest.mark.parametrize("name", ["tables-limits:8000:3", "tables-noisy:9000:0", "tables-noisy:10000:57"])
 def test_squares_that_stand_for_a_likelihood_without_an_answer_are_not_trusted(name):
     instance = drawn(name)
-    found = unrelu.complete_rectangular(instance.data, rng=0, **instance.asked_with())
+    found = unrelu.complete_rectangular(instance.data, rng=0, **instance.arguments())
     assert found.loss == "one-sided"
     assert found.verdict.code is unrelu.Stop.STATIONARY
     assert "which selection bends" in found.verdict.reason

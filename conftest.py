@@ -1,4 +1,4 @@
-"""What cannot be looked at where an extra is missing: modules that are made of it, and examples in them."""
+"""Modules and tests that cannot be collected where an extra is missing."""
 
 from importlib.util import find_spec
 

@@ -9,13 +9,13 @@ from traceback import print_exc
 __all__ = ["main"]
 
 BAD_OUTPUT = BAD_USAGE = 2
-# A traceback was printed: a defect of this library, which must not be taken for "not converged".
+# A traceback was printed: a defect of this library, not a run without an answer.
 DEFECT = 70
 INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command and exit with its code."""
     try:
         from unrelu._old.cli import app
         from unrelu._old.shell.streams import prepare
@@ -27,12 +27,12 @@ def main() -> None:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         left = error.__context__
         if isinstance(left, BrokenPipeError):
-            # The reader of the help has had enough, which click and rich call a failure; or that of a usage error.
+            # Nobody reads the help any more, which is no failure.
             code = BAD_USAGE if _usage(left) else 0
-    except KeyboardInterrupt:  # while modules are loaded; commands say themselves what became of their files
+    except KeyboardInterrupt:  # while modules are loaded; commands report their own files
         print("interrupted; nothing was written", file=sys.stderr)  # noqa: T201
         code = INTERRUPTED
-    except OSError as error:  # of the help: commands say themselves what they cannot print
+    except OSError as error:  # of the help; commands report their own output
         from unrelu._old.shell.streams import say
 
         say(f"error: standard output cannot be written: {error.strerror or error}")
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _flush() -> None:
-    """Write out what is left of standard output, or drop it: Python would complain of a reader who has left."""
+    """Flush standard output; a reader that has gone is no error."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
@@ -53,9 +53,9 @@ def _flush() -> None:
 
 
 def _usage(error: BaseException | None) -> bool:
-    """Whether this came up while a mistake in the command line was being told."""
+    """Return whether this was raised while a usage error was printed."""
     while error is not None:
-        if hasattr(error, "exit_code") and hasattr(error, "show"):  # click's, of which typer may have its own copy
+        if hasattr(error, "exit_code") and hasattr(error, "show"):  # of click, of which typer may have its own copy
             return True
         error = error.__context__
     return False

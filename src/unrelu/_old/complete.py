@@ -174,7 +174,7 @@ def complete(
     rehearse : bool, default False
         Whether a completion whose rank is named is rehearsed too; without a rank it always is, unless it is exact.
     peak_memory : int or str, optional
-        Bytes, or a text such as ``"800MB"``, that a matrix read in blocks may take at most; see ``docs/scale.md``.
+        Bytes, or a text such as ``"800MB"``, that a matrix read in blocks may take at most.
     checkpoint : path, optional
         A file in which a long run keeps what it has found: called again, it goes on from there to the same answer.
     device : {"cpu", "cuda"}, torch.device or None

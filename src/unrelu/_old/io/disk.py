@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -101,8 +101,13 @@ def replacing(path: FilePath) -> Iterator[Path]:
 
 
 @contextmanager
-def together() -> Iterator[None]:
+def together(first: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Move the files that are written in the block into place at its end: all of them, or none if it ends early.
+
+    Parameters
+    ----------
+    first : callable
+        Called before the first of them is moved.
 
     Examples
     --------
@@ -123,6 +128,7 @@ def together() -> Iterator[None]:
             yield
         finally:
             _together.reset(token)
+        first()
         for number, move in enumerate(moves):
             try:
                 move.make()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
 import warnings
 from collections import Counter
@@ -11,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import typer
@@ -32,14 +34,46 @@ NOTHING_WRITTEN = "interrupted; nothing was written"
 Command = TypeVar("Command", bound=Callable[..., int])
 
 
-def guarded(command: Command) -> Command:
-    """Turn what a command returns or raises into the exit codes above, and errors into one line."""
+class _Interrupt(BaseException):
+    """Ctrl-C in a command. Not a KeyboardInterrupt, after which the library returns the best answer so far."""
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    raise _Interrupt
+
+
+@contextmanager
+def _ended_by_interrupts(at_once: bool) -> Iterator[None]:
+    """Let Ctrl-C end a command, unless whoever started the process handles or ignores it."""
+    before = signal.getsignal(signal.SIGINT)
+    if not at_once or before is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def ignore_interrupts() -> None:
+    """Ignore Ctrl-C from here on, because the files are in place."""
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def guarded(command: Command, at_once: bool = True) -> Command:
+    """Turn what a command returns or raises into the exit codes above, and errors into one line.
+
+    Ctrl-C ends the command at once, or else raises a KeyboardInterrupt in it.
+    """
 
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> None:
         try:
-            code = command(*args, **kwargs)
-        except KeyboardInterrupt:
+            with _ended_by_interrupts(at_once):
+                code = command(*args, **kwargs)
+        except (KeyboardInterrupt, _Interrupt):
             say(_interrupted(kwargs.get("checkpoint")))
             code = INTERRUPTED
         except InputError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -95,7 +96,7 @@ Plot = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar=options.FLAG, help="No progress, only the table.")]
 
 
-@guarded
+@partial(guarded, at_once=False)
 def compare_command(
     file: File = None,
     planted: Drawn = None,

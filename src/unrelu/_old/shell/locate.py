@@ -25,6 +25,7 @@ from unrelu._old.shell.common import (
     distinct,
     ended,
     guarded,
+    ignore_interrupts,
     kept_warnings,
     shown_names,
     warn,
@@ -266,7 +267,7 @@ class _Files:
 
     def write(self, completion: DistanceCompletion, names: tuple[str, ...]) -> None:
         """All of them or none, with the names that the points came with."""
-        with together():
+        with together(ignore_interrupts):
             write_positions(
                 self.output,
                 completion.points,

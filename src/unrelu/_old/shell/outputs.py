@@ -26,7 +26,7 @@ from unrelu._old.loop.history import Verdict
 from unrelu._old.results.distrusted import Distrusted
 from unrelu._old.results.flags import FLAGS
 from unrelu._old.shell import options
-from unrelu._old.shell.common import Square, check_output, distinct, warn
+from unrelu._old.shell.common import Square, check_output, distinct, ignore_interrupts, warn
 from unrelu._old.shell.outliers import write_distrusted
 from unrelu._old.shell.reading import STANDARD
 from unrelu._old.shell.streams import deliver, out, pour, say
@@ -257,7 +257,7 @@ class Outputs:
         rows, columns = answer.axes or matrix.axes
         if matrix.names is not None and matrix.table.rows is None:
             rows = None
-        with together():
+        with together(ignore_interrupts):
             for path, content in contents.items():
                 if path is not self.standard:
                     self._write(path, content, rows, columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,7 @@ __all__ = ["reproduce_command"]
 FOLDER = "unrelu-reproduction"
 
 
-@guarded
+@partial(guarded, at_once=False)
 def reproduce_command(
     names: Annotated[
         list[str] | None,

@@ -38,7 +38,7 @@ class Solver(Generic[State]):
 
     Examples
     --------
-    Steepest descent with an exact line search, in ten lines; ``docs/add-a-solver.md`` writes one with a memory.
+    Steepest descent with an exact line search, in ten lines.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from unrelu._old.uncertainty.sensitivity import System
 __all__ = ["SHIFTED", "in_words", "shifts"]
 
 # Intervals are called in question where entries are shifted by more than so many of their standard errors, as the
-# median over random unseen ones. docs/error-bars.md has what was measured.
+# median over random unseen ones.
 SHIFTED = 0.5
 
 

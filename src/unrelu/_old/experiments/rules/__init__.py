@@ -1,8 +1,8 @@
 """The rules by which a claim of the paper gets its verdict, each described where it is written and nowhere else.
 
 A rule takes a sample and the claim's key, and returns a :class:`~unrelu._old.experiments.base.Judgement`. Every rule takes
-any sample, and says *not tested* where a sample is too small or too wide to tell. The page and ``docs/reproduce.md``
-print the first paragraph of each rule's docstring.
+any sample, and says *not tested* where a sample is too small or too wide to tell. The page prints
+the first paragraph of each rule's docstring.
 """
 
 from __future__ import annotations
